@@ -59,9 +59,9 @@ func architecture() table {
 	return t
 }
 
-// readOnlyVars lists the package-level variables that hold neither a sentinel nor
-// an embedded file nor one of the constructors that mutableVars knows: look-up
-// values that nothing writes after start. Each says why it is no constant.
+// readOnlyVars lists the package-level variables beyond the kinds that mutableVars
+// lets through: maps and the like that nothing writes after start, by directory and
+// name ("prune.defaults"). Each says why it is neither a constant nor a function.
 func readOnlyVars() map[string]string {
 	return map[string]string{}
 }

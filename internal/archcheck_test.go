@@ -3,6 +3,7 @@ package internal_test
 import (
 	"fmt"
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -34,9 +35,21 @@ func (s source) at(n ast.Node, format string, args ...any) string {
 	return fmt.Sprintf("%s:%d: %s", s.path, s.fset.Position(n.Pos()).Line, fmt.Sprintf(format, args...))
 }
 
-// production yields the files that are no tests; only those follow the table.
+// isIgnored reports whether the file belongs to no package: a generator, run by name.
+func (s source) isIgnored() bool {
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			if c.Pos() < s.file.Package && constraint.IsGoBuild(c.Text) {
+				return strings.TrimSpace(c.Text) == "//go:build ignore"
+			}
+		}
+	}
+	return false
+}
+
+// production returns the files that are built into a package; only those follow the table.
 func production(all []source) []source {
-	return slices.DeleteFunc(slices.Clone(all), source.isTest)
+	return slices.DeleteFunc(slices.Clone(all), func(s source) bool { return s.isTest() || s.isIgnored() })
 }
 
 // A row says what a package and its sub-packages may import of this module.
@@ -182,9 +195,9 @@ func vaguePackageNames(all []source) []string {
 }
 
 // mutableVars returns the package-level variables that may be state. Let through are
-// blank ones, error sentinels, embedded files, values that are immutable by their
-// constructor, and those listed in readOnly as "dir.name"; none of these may be
-// written anywhere in the package. A listed name that no longer exists is returned too.
+// blank ones, embedded files, what isImmutable knows, and those listed in readOnly as
+// "dir.name"; none of these may be written anywhere in the package. A listed name that
+// no longer exists is returned too.
 func mutableVars(all []source, readOnly map[string]string) []string {
 	var out []string
 	unused := maps.Clone(readOnly)
@@ -248,18 +261,23 @@ func isEmbedded(doc *ast.CommentGroup) bool {
 	})
 }
 
-// isImmutable reports whether a variable can hold only one value for ever: a sentinel,
-// a compiled pattern, a replacer, or a value that is worked out once on first use.
+// isImmutable reports whether a variable holds one value for ever unless its own
+// package writes it, which writes looks for: a sentinel, a look-up array, a compiled
+// pattern, a replacer, or a value that is worked out once on first use. Maps and
+// slices are none: whoever gets one can write it.
 func isImmutable(name string, value ast.Expr) bool {
-	call, ok := value.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	switch callee(call.Fun) {
-	case "errors.New", "fmt.Errorf":
-		return strings.HasPrefix(strings.ToLower(name), "err")
-	case "regexp.MustCompile", "strings.NewReplacer", "sync.OnceValue", "sync.OnceValues":
-		return true
+	isError := strings.HasPrefix(strings.ToLower(name), "err")
+	switch v := value.(type) {
+	case *ast.CompositeLit:
+		array, ok := v.Type.(*ast.ArrayType)
+		return isError && len(v.Elts) == 0 || ok && array.Len != nil && !token.IsExported(name)
+	case *ast.CallExpr:
+		switch callee(v.Fun) {
+		case "errors.New", "fmt.Errorf":
+			return isError
+		case "regexp.MustCompile", "strings.NewReplacer", "sync.OnceValue", "sync.OnceValues":
+			return true
+		}
 	}
 	return false
 }

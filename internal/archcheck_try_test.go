@@ -75,12 +75,17 @@ func TestImportViolations(t *testing.T) {
 		{"parity runner uses anything", "internal/parity/main.go", []string{"internal/testutil", "internal/lane", "cli"}, ""},
 		{"nobody uses the parity runner", "cli/a.go", []string{"internal/parity"}, "nobody imports the parity runner"},
 		{"package without a row", "extra/a.go", nil, "no row in the architecture table"},
+		{"a generator is no part of the package", "message/gen.go", []string{"host"}, ""},
 		{"tests are exempt", "message/a_test.go", []string{"host", "internal/testutil"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			found := importViolations(architecture(), made(t, tt.file, importing(tt.imports...)))
+			code := importing(tt.imports...)
+			if strings.HasSuffix(tt.file, "/gen.go") {
+				code = "//go:build ignore\n\n" + code
+			}
+			found := importViolations(architecture(), made(t, tt.file, code))
 			requireOnly(t, tt.want, found)
 		})
 	}
@@ -153,11 +158,18 @@ func TestMutableVars(t *testing.T) {
 		{"lock", "var mu sync.Mutex", "package variable mu"},
 		{"cache", "var cache sync.Map", "package variable cache"},
 		{"in a group", "var (\n_ = 1\nn int\n)", "a.go:4: package variable n"},
+		{"sentinel of a type without state", "var errClosed = closedError{}", ""},
+		{"error with state", "var errClosed = &closedError{}", "errClosed"},
+		{"look-up array", "var costs = [4]uint8{1, 2}", ""},
+		{"look-up array, counted by the compiler", "var names = [...]string{`a`}", ""},
+		{"look-up array, exported", "var Costs = [4]uint8{1, 2}", "Costs"},
+		{"look-up array, written", "var costs = [4]uint8{1, 2}\nfunc f() { costs[1] = 2 }", "writes the package variable costs"},
+		{"slice", "var names = []string{`a`}", "names"},
 		{"constant", "const n = 1", ""},
-		{"listed", "var table = [2]int{1, 2}", ""},
-		{"listed, read", "var table = [2]int{1, 2}\nfunc f() int { return table[0] }", ""},
-		{"listed, written", "var table = [2]int{1, 2}\nfunc f() { table[0] = 2 }", "writes the package variable table"},
-		{"listed, counted up", "var table = [2]int{1, 2}\nfunc f() { table[0]++ }", "writes the package variable table"},
+		{"listed", "var table = []int{1, 2}", ""},
+		{"listed, read", "var table = []int{1, 2}\nfunc f() int { return table[0] }", ""},
+		{"listed, written", "var table = []int{1, 2}\nfunc f() { table[0] = 2 }", "writes the package variable table"},
+		{"listed, counted up", "var table = []int{1, 2}\nfunc f() { table[0]++ }", "writes the package variable table"},
 		{"listed, cleared", "var table = map[int]int{}\nfunc f() { clear(table) }", "writes the package variable table"},
 		{"listed, ranged into", "var table = 1\nfunc f() { for table = range 3 {} }", "writes the package variable table"},
 		{"listed, a local of that name", "var table = 1\nfunc f(table []int) { table[0] = 2 }", ""},
@@ -196,8 +208,9 @@ func TestUndocumented(t *testing.T) {
 		{"variable", "p/a.go", "// Package p is.\npackage p\nvar ErrX = 1", "ErrX has no comment"},
 		{"constants under one comment", "p/a.go", "// Package p is.\npackage p\n// Kinds of it.\nconst (\nA = 1\n\nB = 2\n)", ""},
 		{"constant after a gap", "p/a.go", "// Package p is.\npackage p\nconst (\n// A is one.\nA = 1\nA2 = 1\n\nB = 2\n)", "B has no comment"},
-		{"field", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T struct {\n// A counts.\nA int\nB int\n\nC int\n}", "T.C has no comment"},
-		{"unexported field", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T struct {\na int\n}", ""},
+		{"field", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T struct {\nA int\nB int\n\nC int\n}", "T.C has no comment"},
+		{"field after a commented one", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T struct {\nA int\n\n// B counts.\nB int\nC int\n}", ""},
+		{"unexported field", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T struct {\nA int\n\nb int\n}", ""},
 		{"interface with one method", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T interface{ M() }", ""},
 		{"interface with two", "p/a.go", "// Package p is.\npackage p\n// T is it.\ntype T interface {\n// M does it.\nM()\n\nN()\n}", "T.N has no comment"},
 		{"internal", "internal/p/a.go", "package p\nfunc F() {}", ""},

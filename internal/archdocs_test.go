@@ -11,7 +11,8 @@ import (
 // undocumented returns what a user of the library can see without a comment: public
 // packages, their exported constants, variables, functions, types and methods, the
 // methods of their interfaces and the fields of their structs. A comment covers the
-// constants or fields that follow it up to the next blank line.
+// constants or fields that follow it up to the next blank line, that of a struct its
+// first ones.
 func undocumented(all []source) []string {
 	var out []string
 	packageDoc := map[string]bool{}
@@ -74,6 +75,7 @@ func undocumentedSpecs(s source, d *ast.GenDecl) []string {
 // interface's only method is what the comment on the interface is about.
 func undocumentedMembers(s source, spec *ast.TypeSpec) []string {
 	var fields *ast.FieldList
+	covered, end := false, 0
 	switch typ := spec.Type.(type) {
 	case *ast.InterfaceType:
 		if typ.Methods.NumFields() < 2 {
@@ -81,12 +83,11 @@ func undocumentedMembers(s source, spec *ast.TypeSpec) []string {
 		}
 		fields = typ.Methods
 	case *ast.StructType:
-		fields = typ.Fields
+		fields, covered = typ.Fields, true
 	default:
 		return nil
 	}
 	var out []string
-	covered, end := false, 0
 	for _, f := range fields.List {
 		start := f.Pos()
 		if f.Doc != nil {
