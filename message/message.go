@@ -1,92 +1,185 @@
-// Package message models the messages of an agent session.
 package message
 
 import (
 	"encoding/json"
+	"iter"
+	"strings"
 	"time"
 )
 
-// Role names who produced a message. Unknown roles are legal and survive.
+// Role names who produced a message. Unknown roles are legal, survive decoding and
+// encoding, and are not sent to a model. The zero value is a message without a role.
 type Role string
 
+// The roles of a session log. Providers know the first three; [ForModel] converts the rest.
 const (
-	RoleUser              Role = "user"
-	RoleAssistant         Role = "assistant"
-	RoleToolResult        Role = "toolResult"
-	RoleCustom            Role = "custom"
-	RoleBashExecution     Role = "bashExecution"
-	RoleBranchSummary     Role = "branchSummary"
+	RoleUser       Role = "user"
+	RoleAssistant  Role = "assistant"
+	RoleToolResult Role = "toolResult"
+	// RoleCustom is a message that a host or plugin put into the session; see [Custom].
+	RoleCustom Role = "custom"
+	// RoleBashExecution is a shell command that the user ran beside the model; see [Bash].
+	RoleBashExecution Role = "bashExecution"
+	// RoleBranchSummary stands for a branch of the session that was left.
+	RoleBranchSummary Role = "branchSummary"
+	// RoleCompactionSummary stands for the messages that a compaction replaced.
 	RoleCompactionSummary Role = "compactionSummary"
 )
 
-// BlockType names what a block holds. Unknown types are legal and survive.
-type BlockType string
+// Valid reports whether r is one of the roles above. An invalid role is not an error.
+func (r Role) Valid() bool {
+	switch r {
+	case RoleUser, RoleAssistant, RoleToolResult, RoleCustom, RoleBashExecution,
+		RoleBranchSummary, RoleCompactionSummary:
+		return true
+	}
+	return false
+}
 
+// Stop reasons of assistant messages that this library acts on. Others are kept as they
+// are. With StopError or StopAborted the provider's answer broke off, so its tool calls may
+// be incomplete.
 const (
-	BlockText     BlockType = "text"
-	BlockThinking BlockType = "thinking"
-	BlockImage    BlockType = "image"
-	BlockToolCall BlockType = "toolCall"
-	// BlockToolResult is a result inside another message, as some providers send it.
-	// Logs normalise it into a RoleToolResult message when it is appended.
-	BlockToolResult BlockType = "toolResult"
+	StopEnd     = "stop"
+	StopLength  = "length"
+	StopToolUse = "toolUse"
+	StopError   = "error"
+	StopAborted = "aborted"
 )
 
-// A Message is an immutable value once handed over.
+// A Message is one message of a session. It is immutable once handed over; see the package
+// comment. The zero value is an empty message without a role.
 type Message struct {
-	// Key is the message's stable identity in its session: the entry id where there is one,
-	// else a chained occurrence hash. Set by transcript; in memory only: not in JSON, not in Equal.
+	// Key is the message's stable identity in its session: the entry id where there is
+	// one, else a chained occurrence hash. Packages that read a session set it, and every
+	// pass that keeps a message carries it. It lives in memory only: it is neither in the
+	// JSON nor looked at by Equal. "" is unknown.
 	Key string
 
-	Role      Role
-	Content   []Block
-	Timestamp time.Time // zero: unknown; epoch milliseconds in JSON
+	Role Role
+	// Content lists the blocks in order. A bare string in JSON becomes one text block and
+	// is written as a string again while it is one plain text block.
+	Content []Block
+	// Timestamp is when the message was made. Zero: unknown. JSON holds epoch
+	// milliseconds, so finer parts are lost there.
+	Timestamp time.Time
 
-	ToolCallID string // tool results
+	// ToolCallID, ToolName and IsError belong to tool results: the call that is
+	// answered, the tool's name, and whether the text describes a failure.
+	ToolCallID string
 	ToolName   string
 	IsError    bool
 
-	API, Provider, Model string // assistant: who answered
-	StopReason           string
-	ErrorMessage         string
-	Usage                *Usage // nil: unknown
+	// API, Provider and Model say who answered, on assistant messages.
+	API, Provider, Model string
+	// StopReason is why an assistant message ended; see StopEnd and its siblings.
+	StopReason string
+	// ErrorMessage is the provider's error of a failed assistant message.
+	ErrorMessage string
+	// Usage is what the provider counted for this call. nil: unknown.
+	Usage *Usage
 
-	Summary      string // branch and compaction summaries
+	// Summary and TokensBefore belong to branch and compaction summaries. TokensBefore
+	// is the size of the context before the compaction; 0: unknown.
+	Summary      string
 	TokensBefore int
 
-	Extra map[string]json.RawMessage // everything else, kept
+	// Extra holds every field that has no Go field above, as raw JSON; nil: none. It is
+	// shared between copies of the message: replace the map, never write to it.
+	//
+	// It also holds a known JSON key when the Go field alone would not give the same JSON
+	// again:
+	//   - the value has another kind than the field (null, a string timestamp): the field
+	//     is zero, and the raw value is written while it stays zero;
+	//   - the field holds the value, but not its notation (1.0, an unpaired surrogate, an
+	//     explicit empty string): the raw value is written while it decodes to the field;
+	//   - the content was a bare string or a single object: "" or {} marks the form;
+	//   - an empty raw value marks a key that this role normally has and the source had not.
+	// A changed Go field always wins over Extra.
+	Extra map[string]json.RawMessage
 }
 
-// A Block is one piece of content.
-type Block struct {
-	Type      BlockType
-	Text      string          // text and thinking
-	Signature string          // thinking, text or call signature, replayed only to the same model
-	ID, Name  string          // tool call; ID also on a tool result block
-	Arguments json.RawMessage // tool call, byte-exact
-	Data      string          // image, base64
-	MIMEType  string
-	Extra     map[string]json.RawMessage
-}
-
-// Usage is what the provider reported for one call, never a sum of calls.
+// Usage is what the provider reported for one call, never a sum of calls. All counts are
+// tokens. Total is the provider's own total; 0: not reported.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Total int
-	Extra                                       map[string]json.RawMessage
+	// Extra holds the remaining fields, such as cost, under the rules of [Message.Extra].
+	Extra map[string]json.RawMessage
 }
 
-// A Unit is a run of messages that is kept or dropped whole: one message, or an
-// assistant message with the results of its calls.
-type Unit struct {
-	Start, End int  // half-open range in the list
-	Open       bool // a call has no result yet
+// User returns a user message of one text block.
+func User(text string) Message {
+	return Message{Role: RoleUser, Content: []Block{Text(text)}}
 }
 
-// Repair says what RepairPairs did.
-type Repair struct {
-	DroppedResults, AddedResults, MovedResults, DroppedBlocks int
+// Assistant returns an assistant message of the given blocks, which it keeps.
+func Assistant(blocks ...Block) Message {
+	return Message{Role: RoleAssistant, Content: blocks}
 }
 
-type RepairOptions struct {
-	KeepOpenTail bool // the last unit's calls are still running
+// ToolResult returns the result of a tool call. It keeps blocks. Set IsError on the
+// returned message for a failed call.
+func ToolResult(callID, name string, blocks ...Block) Message {
+	return Message{Role: RoleToolResult, ToolCallID: callID, ToolName: name, Content: blocks}
+}
+
+// CompactionSummary returns the message that stands for what a compaction replaced.
+// tokensBefore is the context size before it, 0 when unknown; at may be zero.
+func CompactionSummary(summary string, tokensBefore int, at time.Time) Message {
+	return Message{Role: RoleCompactionSummary, Summary: summary, TokensBefore: tokensBefore, Timestamp: at}
+}
+
+// BranchSummary returns the message that stands for a branch that was left at the entry
+// fromID, "" when unknown; at may be zero.
+func BranchSummary(summary, fromID string, at time.Time) Message {
+	m := Message{Role: RoleBranchSummary, Summary: summary, Timestamp: at}
+	if fromID != "" {
+		m.Extra = map[string]json.RawMessage{keyFromID: quote(fromID)}
+	}
+	return m
+}
+
+// Text returns the text blocks joined with newlines, "" when there is none. Thinking is
+// not text, and neither is the Summary of a summary message.
+func (m Message) Text() string {
+	first, more := "", false
+	var joined strings.Builder
+	for i, seen := 0, 0; i < len(m.Content); i++ {
+		if m.Content[i].Type != BlockText {
+			continue
+		}
+		switch seen {
+		case 0:
+			first = m.Content[i].Text
+		case 1:
+			more = true
+			joined.WriteString(first)
+			fallthrough
+		default:
+			joined.WriteByte('\n')
+			joined.WriteString(m.Content[i].Text)
+		}
+		seen++
+	}
+	if !more {
+		return first
+	}
+	return joined.String()
+}
+
+// ToolCalls yields the call blocks of the message in order, under every spelling that
+// [Block.IsCall] knows.
+func (m Message) ToolCalls() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for i := range m.Content {
+			if m.Content[i].IsCall() && !yield(m.Content[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Failed reports whether m is an assistant message whose answer broke off.
+func (m Message) Failed() bool {
+	return m.Role == RoleAssistant && (m.StopReason == StopError || m.StopReason == StopAborted)
 }
