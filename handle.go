@@ -1,0 +1,291 @@
+package contextengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-contextengine/contextengine/internal/paramcompat"
+)
+
+// A Handle is the engine that a host holds: the selected one behind the guard,
+// with every hook. Safe for concurrent use.
+//
+//   - A failing engine is quarantined with its first failure, and the legacy
+//     engine answers, in the same call except for Compact and
+//     PrepareSubagentSpawn, whose error comes back once.
+//   - A done context returns its cause; that is no failure.
+//   - Hooks that the engine lacks do what the package-level function of the same
+//     name does.
+//   - Every failure is an [*OpError], or under [Strict] an
+//     [*EngineUnavailableError]; [ErrDeclined] comes back bare.
+//
+// Close it when its last turn, maintenance and spawn are done.
+type Handle struct {
+	registry *Registry
+	sel      Selection
+	source   SelectionSource
+	gen      *generation
+	main     *instance // the selected engine; nil: it could not be made
+	hooks    HookSet
+
+	closed atomic.Bool
+
+	mu       sync.Mutex
+	building chan struct{} // closed when the fallback is built; nil: nobody builds
+	standIn  *instance     // the fallback, once it is built
+	buildErr error         // why there is none
+	closeErr error
+	closing  chan struct{} // closed when Close is done; nil: not begun
+}
+
+var (
+	_ ContextEngine       = (*Handle)(nil)
+	_ Bootstrapper        = (*Handle)(nil)
+	_ Maintainer          = (*Handle)(nil)
+	_ BatchIngester       = (*Handle)(nil)
+	_ AfterTurner         = (*Handle)(nil)
+	_ TurnCommitter       = (*Handle)(nil)
+	_ SubagentPreparer    = (*Handle)(nil)
+	_ SubagentEndObserver = (*Handle)(nil)
+	_ SessionEndObserver  = (*Handle)(nil)
+	_ ToolProvider        = (*Handle)(nil)
+	_ HookReporter        = (*Handle)(nil)
+	_ io.Closer           = (*Handle)(nil)
+)
+
+// An instance is one engine with what the guard knows of it.
+type instance struct {
+	engine    ContextEngine
+	info      Info
+	hooks     HookSet
+	isDefault bool
+	stateless bool // the built-in engine: nothing but its compaction can collide
+
+	rejected atomic.Uint32 // a paramMask: fields that the engine must not receive
+	calls    callLog
+}
+
+func newInstance(e ContextEngine, info Info, isDefault bool) *instance {
+	in := &instance{engine: e, info: info, hooks: HooksOf(e), isDefault: isDefault}
+	_, in.stateless = e.(legacyEngine)
+	in.rejected.Store(uint32(rejectedBy(info.AcceptedHostParams)))
+	return in
+}
+
+func (in *instance) rejects() paramMask { return paramMask(in.rejected.Load()) }
+
+// learn remembers which of the present fields err rejects, and reports whether
+// there were any.
+func (in *instance) learn(err error, present, byText paramMask) bool {
+	var found paramMask
+	if typed := (*UnknownParamError)(nil); errors.As(err, &typed) {
+		for _, p := range typed.Params {
+			found |= p.mask()
+		}
+	}
+	found &= present
+	if byText &= present; byText != 0 {
+		var names []string
+		for _, p := range HostParams() {
+			if p.mask()&byText != 0 {
+				names = append(names, string(p))
+			}
+		}
+		for _, name := range paramcompat.Rejected(err, names) {
+			found |= HostParam(name).mask()
+		}
+	}
+	if found == 0 {
+		return false
+	}
+	in.rejected.Or(uint32(found))
+	return true
+}
+
+// A Status says which engine was selected and which one answers.
+type Status struct {
+	// Selected is the id of the slot. Answering is the Info.ID of the engine that
+	// answers the next call; "" when under [Strict] none does.
+	Selected, Answering string
+	Source              SelectionSource // configured or default
+	Policy              FailurePolicy
+	Quarantine          *Quarantine // a copy; nil: none
+}
+
+// Degraded reports whether another engine than the selected one answers, or none.
+func (s Status) Degraded() bool { return s.Quarantine != nil }
+
+// Status reports how the Handle stands now.
+func (h *Handle) Status() Status {
+	s := Status{Selected: h.gen.id, Source: h.source, Policy: h.sel.Policy}
+	if s.Policy == "" {
+		s.Policy = Fallback
+	}
+	f := h.gen.failed.Load()
+	if f != nil {
+		q := f.Quarantine
+		s.Quarantine = &q
+	}
+	if f == nil || s.Policy == Fallback {
+		s.Answering = h.Info().ID
+	}
+	return s
+}
+
+// Info describes the engine that answers now: after a quarantine, the legacy
+// engine. Under [Strict], where nobody answers, it still describes the selected
+// engine.
+func (h *Handle) Info() Info {
+	if h.main != nil && (h.sel.Policy == Strict || h.gen.failed.Load() == nil) {
+		return h.main.info
+	}
+	in, err := h.fallback(context.Background())
+	if err != nil {
+		return legacyInfo()
+	}
+	return in.info
+}
+
+// Hooks returns the hooks of the selected engine, fixed for the life of the
+// Handle, whoever answers.
+func (h *Handle) Hooks() HookSet { return h.hooks | HookClose }
+
+// Owner returns who registered the engine that answers now: "core" for legacy.
+func (h *Handle) Owner() string {
+	if h.main != nil && h.gen.failed.Load() == nil {
+		return h.gen.owner
+	}
+	return coreOwner
+}
+
+// Stale reports whether resolving the same selection again could give another
+// engine: the id was registered anew or unregistered, or it was healed while
+// this Handle has no engine of its own. Hosts ask at the start of a turn.
+func (h *Handle) Stale() bool {
+	if h.registry.lookup(h.gen.id) != h.gen {
+		return true
+	}
+	return h.main == nil && h.gen.number > 0 && !h.gen.discovery && h.gen.failed.Load() == nil
+}
+
+// wrap makes err an OpError of this Handle.
+func (h *Handle) wrap(op string, err error) error {
+	return &OpError{Engine: h.gen.id, Op: op, Err: err}
+}
+
+// fallback returns the legacy engine, made at the first need, once. A factory
+// that failed is not asked again; one that was cancelled is.
+func (h *Handle) fallback(ctx context.Context) (*instance, error) {
+	for {
+		h.mu.Lock()
+		if h.standIn != nil || h.buildErr != nil {
+			in, err := h.standIn, h.buildErr
+			h.mu.Unlock()
+			return in, err
+		}
+		if wait := h.building; wait != nil {
+			h.mu.Unlock()
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		done := make(chan struct{})
+		h.building = done
+		h.mu.Unlock()
+
+		in, _, err := h.registry.build(ctx, h.registry.lookup(LegacyID), h.sel.Factory)
+		h.mu.Lock()
+		h.building = nil
+		switch {
+		case err == nil:
+			h.standIn = in
+		case ctx.Err() == nil:
+			h.buildErr = fmt.Errorf("contextengine: no fallback for engine %q: %w", h.gen.id, err)
+		}
+		closed := h.closed.Load()
+		h.mu.Unlock()
+		close(done)
+		if closed && in != nil {
+			return in, errors.Join(ErrClosed, closeInstance(in))
+		}
+		if err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Close releases the selected engine and the fallback, once; later calls wait
+// for the first and return its result. Call it after the last turn, maintenance
+// and spawn. It is not guarded: an error is returned, a panic becomes a
+// [*PanicError], and neither quarantines. Calls that were abandoned at a
+// deadline get the time of [Deadlines.Close] to come back, and are named by the
+// error when they do not: their engine is closed all the same.
+func (h *Handle) Close() error {
+	h.mu.Lock()
+	if h.closing != nil {
+		done := h.closing
+		h.mu.Unlock()
+		<-done
+		return h.closeErr
+	}
+	h.closing = make(chan struct{})
+	h.closed.Store(true)
+	h.mu.Unlock()
+	defer close(h.closing)
+
+	h.mu.Lock()
+	standIn := h.standIn
+	h.mu.Unlock()
+	limit := h.sel.Deadline.Close
+	var errs []error
+	for _, in := range []*instance{h.main, standIn} {
+		if in == nil {
+			continue
+		}
+		for _, op := range in.calls.wait(max(limit, unwindGrace)) {
+			errs = append(errs, h.wrap("close", fmt.Errorf("%s never came back: %w", op, ErrEngineBusy)))
+		}
+		if err := h.closeWithin(in, limit); err != nil {
+			errs = append(errs, h.wrap("close", err))
+		}
+	}
+	h.closeErr = errors.Join(errs...)
+	return h.closeErr
+}
+
+// closeWithin closes an engine, at most for limit where there is one.
+func (h *Handle) closeWithin(in *instance, limit time.Duration) error {
+	if limit <= 0 {
+		return closeInstance(in)
+	}
+	done := make(chan error, 1)
+	go func() { done <- closeInstance(in) }()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return &DeadlineError{Engine: h.gen.id, Op: "close", After: limit}
+	}
+}
+
+func closeInstance(in *instance) (err error) {
+	if !in.hooks.Has(HookClose) {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError(v)
+		}
+	}()
+	return in.engine.(io.Closer).Close()
+}

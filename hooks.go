@@ -1,0 +1,207 @@
+package contextengine
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A HookSet is a set of optional hooks.
+type HookSet uint16
+
+// The optional hooks.
+const (
+	HookBootstrap HookSet = 1 << iota
+	HookMaintain
+	HookIngestBatch
+	HookAfterTurn
+	HookCommitTurn
+	HookPrepareSubagentSpawn
+	HookSubagentEnded
+	HookSessionEnded
+	HookTools
+	HookClose
+)
+
+// Has reports whether every hook of h is in s.
+func (s HookSet) Has(h HookSet) bool { return s&h == h }
+
+// HooksOf returns the optional hooks that e has: the interfaces it implements,
+// and of those only the ones it reports where it is a [HookReporter]. Hosts ask
+// it before they skip bootstrap or maintenance or defer a compaction. Never walk
+// an Unwrap chain instead: that would step around the guard.
+func HooksOf(e ContextEngine) HookSet {
+	if h, ok := e.(*Handle); ok {
+		return h.Hooks()
+	}
+	s := implemented(e)
+	if r, ok := e.(HookReporter); ok {
+		s &= r.Hooks()
+	}
+	return s
+}
+
+func implemented(e ContextEngine) HookSet {
+	var s HookSet
+	set := func(h HookSet, ok bool) {
+		if ok {
+			s |= h
+		}
+	}
+	_, ok := e.(Bootstrapper)
+	set(HookBootstrap, ok)
+	_, ok = e.(Maintainer)
+	set(HookMaintain, ok)
+	_, ok = e.(BatchIngester)
+	set(HookIngestBatch, ok)
+	_, ok = e.(AfterTurner)
+	set(HookAfterTurn, ok)
+	_, ok = e.(TurnCommitter)
+	set(HookCommitTurn, ok)
+	_, ok = e.(SubagentPreparer)
+	set(HookPrepareSubagentSpawn, ok)
+	_, ok = e.(SubagentEndObserver)
+	set(HookSubagentEnded, ok)
+	_, ok = e.(SessionEndObserver)
+	set(HookSessionEnded, ok)
+	_, ok = e.(ToolProvider)
+	set(HookTools, ok)
+	_, ok = e.(io.Closer)
+	set(HookClose, ok)
+	return s
+}
+
+// The total functions: one per optional hook, with what happens when the engine
+// lacks the hook or declines the call. They are the only places that know.
+
+// Bootstrap calls the engine's Bootstrap. Without one the result is zero.
+func Bootstrap(ctx context.Context, e ContextEngine, p BootstrapParams) (BootstrapResult, error) {
+	if HooksOf(e).Has(HookBootstrap) {
+		if r, err := e.(Bootstrapper).Bootstrap(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	return BootstrapResult{}, nil
+}
+
+// Maintain calls the engine's Maintain. Without one nothing changed.
+func Maintain(ctx context.Context, e ContextEngine, p MaintainParams) (transcript.RewriteResult, error) {
+	if HooksOf(e).Has(HookMaintain) {
+		if r, err := e.(Maintainer).Maintain(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	return transcript.RewriteResult{}, nil
+}
+
+// IngestBatch calls the engine's IngestBatch. Without one it calls Ingest for
+// each message in order, goes on after a failure, counts what was ingested and
+// joins the errors. It stops when ctx is done.
+func IngestBatch(ctx context.Context, e ContextEngine, p IngestBatchParams) (IngestBatchResult, error) {
+	if HooksOf(e).Has(HookIngestBatch) {
+		if r, err := e.(BatchIngester).IngestBatch(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	var (
+		res  IngestBatchResult
+		errs []error
+	)
+	for _, m := range p.Messages {
+		if ctx.Err() != nil {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
+		r, err := e.Ingest(ctx, IngestParams{SessionRef: p.SessionRef, Message: m, IsHeartbeat: p.IsHeartbeat})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if r.Ingested {
+			res.IngestedCount++
+		}
+	}
+	return res, errors.Join(errs...)
+}
+
+// AfterTurn calls the engine's AfterTurn. Without one the messages from
+// PrePromptMessageCount on go to [IngestBatch]; nothing is called when there are
+// none.
+func AfterTurn(ctx context.Context, e ContextEngine, p AfterTurnParams) error {
+	if HooksOf(e).Has(HookAfterTurn) {
+		if err := e.(AfterTurner).AfterTurn(ctx, p); err != ErrDeclined {
+			return err
+		}
+	}
+	fresh := p.New()
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, err := IngestBatch(ctx, e, IngestBatchParams{
+		SessionRef: p.SessionRef, Messages: fresh, Delivery: p.Delivery, IsHeartbeat: p.IsHeartbeat,
+	})
+	return err
+}
+
+// CommitTurn ends a turn: the whole ladder. The engine's CommitTurn, else its
+// AfterTurn, else IngestBatch, else Ingest one by one. Exactly one of them is
+// used, unless it declines. Status is "" where no CommitTurn answered.
+func CommitTurn(ctx context.Context, e ContextEngine, p CommitTurnParams) (CommitTurnResult, error) {
+	if HooksOf(e).Has(HookCommitTurn) {
+		if r, err := e.(TurnCommitter).CommitTurn(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	return CommitTurnResult{}, AfterTurn(ctx, e, p.AfterTurnParams)
+}
+
+// PrepareSubagentSpawn calls the engine's hook. Without one there is nothing to
+// prepare or to roll back: nil, nil.
+func PrepareSubagentSpawn(ctx context.Context, e ContextEngine, p SubagentSpawnParams) (*SubagentPreparation, error) {
+	if HooksOf(e).Has(HookPrepareSubagentSpawn) {
+		if r, err := e.(SubagentPreparer).PrepareSubagentSpawn(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	return nil, nil
+}
+
+// OnSubagentEnded calls the engine's hook, where there is one.
+func OnSubagentEnded(ctx context.Context, e ContextEngine, p SubagentEndedParams) error {
+	if HooksOf(e).Has(HookSubagentEnded) {
+		if err := e.(SubagentEndObserver).OnSubagentEnded(ctx, p); err != ErrDeclined {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnSessionEnded calls the engine's hook, where there is one.
+func OnSessionEnded(ctx context.Context, e ContextEngine, p SessionEndedParams) error {
+	if HooksOf(e).Has(HookSessionEnded) {
+		if err := e.(SessionEndObserver).OnSessionEnded(ctx, p); err != ErrDeclined {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tools returns the tools that the engine offers; without the hook, none.
+func Tools(ctx context.Context, e ContextEngine, p ToolsParams) ([]Tool, error) {
+	if HooksOf(e).Has(HookTools) {
+		if r, err := e.(ToolProvider).Tools(ctx, p); err != ErrDeclined {
+			return r, err
+		}
+	}
+	return nil, nil
+}
+
+// Close releases the engine's resources, where it has any.
+func Close(e ContextEngine) error {
+	if HooksOf(e).Has(HookClose) {
+		return e.(io.Closer).Close()
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package contextengine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// What an engine hands back and the host calls later: rollbacks and tools.
+
+// PrepareSubagentSpawn implements [SubagentPreparer]. A failure comes back in
+// this call and the spawn ends. The preparation's Rollback runs at most once;
+// it reaches the engine that made it even after a quarantine, and its failure
+// is no reason for one.
+func (h *Handle) PrepareSubagentSpawn(ctx context.Context, p SubagentSpawnParams) (*SubagentPreparation, error) {
+	const op = "prepareSubagentSpawn"
+	if !h.hooks.Has(HookPrepareSubagentSpawn) {
+		return nil, h.ready(ctx, op)
+	}
+	prep, err := guard(ctx, h, &hook[SubagentSpawnParams, *SubagentPreparation]{
+		op: op, optional: true, surfaces: true,
+		limit: func(d *Deadlines) time.Duration { return d.PrepareSubagent },
+		session: func(p SubagentSpawnParams) sessionID {
+			return sessionID{id: p.Parent.SessionID, key: p.ParentSessionKey}
+		},
+		call: func(ctx context.Context, in *instance, p SubagentSpawnParams) (*SubagentPreparation, error) {
+			return in.engine.(SubagentPreparer).PrepareSubagentSpawn(ctx, p)
+		},
+		fallback: func(ctx context.Context, in *instance, p SubagentSpawnParams) (*SubagentPreparation, error) {
+			return PrepareSubagentSpawn(ctx, in.engine, p)
+		},
+	}, &p)
+	if err != nil || prep == nil || prep.Rollback == nil {
+		return prep, err
+	}
+	return &SubagentPreparation{Rollback: h.once(prep.Rollback)}, nil
+}
+
+// once makes a rollback safe to call: one run, no panic.
+func (h *Handle) once(rollback func(context.Context) error) func(context.Context) error {
+	var done atomic.Bool
+	return func(ctx context.Context) (err error) {
+		if done.Swap(true) {
+			return nil
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				err = h.wrap("rollback", newPanicError(v))
+			}
+		}()
+		if err := rollback(ctx); err != nil {
+			return h.wrap("rollback", err)
+		}
+		return nil
+	}
+}
+
+// Tools implements [ToolProvider]. Each tool is guarded: a panic becomes an
+// error for the model and quarantines the engine with operation tool. After a
+// quarantine, and after Close, calling one is an error for the model. An error
+// that a tool returns is the model's to read and no failure of the engine.
+func (h *Handle) Tools(ctx context.Context, p ToolsParams) ([]Tool, error) {
+	if !h.hooks.Has(HookTools) {
+		return nil, h.ready(ctx, "tools")
+	}
+	return guard(ctx, h, &hook[ToolsParams, []Tool]{
+		op: "tools", optional: true,
+		limit:   func(d *Deadlines) time.Duration { return d.Tools },
+		session: func(p ToolsParams) sessionID { return sessionOf(p.SessionRef) },
+		call: func(ctx context.Context, in *instance, p ToolsParams) ([]Tool, error) {
+			ts, err := in.engine.(ToolProvider).Tools(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			return h.guardTools(ts)
+		},
+		fallback: func(ctx context.Context, in *instance, p ToolsParams) ([]Tool, error) {
+			return Tools(ctx, in.engine, p)
+		},
+		present: func(p ToolsParams) paramMask { return presentIn(p.SessionRef, nil, p.Settings, p.Runtime, nil) },
+		zero: func(p ToolsParams, m paramMask) ToolsParams {
+			zeroIn(m, &p.SessionRef, nil, &p.Settings, &p.Runtime)
+			return p
+		},
+		byText: textLifecycle,
+	}, &p)
+}
+
+// guardTools reads what the tools say of themselves, once, while the guard
+// watches, and wraps their calls.
+func (h *Handle) guardTools(ts []Tool) ([]Tool, error) {
+	out := make([]Tool, 0, len(ts))
+	var issues []string
+	for i, t := range ts {
+		if t == nil {
+			issues = append(issues, fmt.Sprintf("tool %d is nil", i))
+			continue
+		}
+		g := &guardedTool{h: h, tool: t, name: t.Name(), description: t.Description(), schema: t.Schema()}
+		if trimBlank(g.name) == "" {
+			issues = append(issues, fmt.Sprintf("tool %d has a blank name", i))
+		}
+		out = append(out, g)
+	}
+	if issues != nil {
+		return nil, &ContractError{Engine: h.gen.id, Issues: issues}
+	}
+	return out, nil
+}
+
+// guardedTool is a tool of an engine behind the guard.
+type guardedTool struct {
+	h                 *Handle
+	tool              Tool
+	name, description string
+	schema            json.RawMessage
+}
+
+func (t *guardedTool) Name() string            { return t.name }
+func (t *guardedTool) Description() string     { return t.description }
+func (t *guardedTool) Schema() json.RawMessage { return t.schema }
+
+func (t *guardedTool) Call(ctx context.Context, arguments json.RawMessage) (blocks []message.Block, err error) {
+	if err := t.h.ready(ctx, "tool"); err != nil {
+		return nil, err
+	}
+	if f := t.h.gen.failed.Load(); f != nil {
+		return nil, f.unavailable()
+	}
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		err = newPanicError(v)
+		if !t.h.main.isDefault {
+			t.h.registry.fail(ctx, t.h.gen, "tool", err)
+		}
+		blocks, err = nil, t.h.wrap("tool", err)
+	}()
+	return t.tool.Call(ctx, arguments)
+}

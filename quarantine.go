@@ -1,0 +1,135 @@
+package contextengine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Quarantine is the record of the failure that took an engine out of service:
+// the first one of its registration.
+type Quarantine struct {
+	EngineID string // the registered id
+	Owner    string // "": nobody registered the id
+	// Operation that failed: resolve, factory, contract-validation, tool, or a
+	// hook in lower camel case, such as assemble or afterTurn.
+	Operation string
+	// Reason is the error's text as it came, cut to 500 code points. Sanitise it
+	// before showing it; errors and log lines of this package do.
+	Reason     string
+	Class      string // error, panic, contract or deadline
+	Generation uint64 // of the registration that failed; 0: nobody registered the id
+	FailedAt   time.Time
+}
+
+// Classes of failure.
+const (
+	ClassError    = "error"
+	ClassPanic    = "panic"
+	ClassContract = "contract"
+	ClassDeadline = "deadline"
+)
+
+// reasonLimit bounds a stored reason, in code points.
+const reasonLimit = 500
+
+// a failure is a quarantine record with the error behind it.
+type failure struct {
+	Quarantine
+	err error
+	seq uint64 // order of failures in a registry
+}
+
+// unavailable is what Strict answers. The text depends on the record alone.
+func (f *failure) unavailable() error {
+	return &EngineUnavailableError{
+		Engine: f.EngineID, Op: f.Operation, Reason: sanitise(f.Reason), Err: f.err,
+	}
+}
+
+// fail records that the engine of g failed, unless one of its calls did before,
+// and returns the record that counts.
+func (r *Registry) fail(ctx context.Context, g *generation, op string, err error) *failure {
+	f := &failure{err: err, Quarantine: Quarantine{
+		EngineID: g.id, Owner: g.owner, Operation: op,
+		Reason: cutRunes(errText(err), reasonLimit), Class: classOf(err),
+		Generation: g.number, FailedAt: r.now(),
+	}}
+	f.seq = r.failures.Add(1)
+	if !g.failed.CompareAndSwap(nil, f) {
+		if first := g.failed.Load(); first != nil {
+			return first
+		}
+		return f // cleared in between: the call still failed
+	}
+	r.logger().LogAttrs(ctx, slog.LevelError, "context engine quarantined",
+		slog.String("engine", sanitise(g.id)), slog.String("owner", sanitise(g.owner)),
+		slog.String("operation", op), slog.String("class", f.Class),
+		slog.Uint64("generation", g.number), slog.String("reason", sanitise(f.Reason)))
+	if r.isCurrent(g) {
+		r.mirror(ctx, f.Quarantine)
+	}
+	return f
+}
+
+func classOf(err error) string {
+	var (
+		panicked *PanicError
+		contract *ContractError
+		deadline *DeadlineError
+	)
+	switch {
+	case errors.As(err, &panicked):
+		return ClassPanic
+	case errors.As(err, &contract):
+		return ClassContract
+	case errors.As(err, &deadline):
+		return ClassDeadline
+	}
+	return ClassError
+}
+
+func isDeadlineExceeded(err error) bool { return err == context.DeadlineExceeded }
+
+// cutRunes shortens s to at most n code points without splitting one.
+func cutRunes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// sanitise makes text safe for one line of a log or an error: terminal escape
+// sequences and control characters (C0, DEL, C1) are removed.
+func sanitise(s string) string {
+	if strings.IndexFunc(s, isControl) < 0 {
+		return s
+	}
+	if strings.ContainsAny(s, "\x1b\u009b") {
+		s = escapeSequence().ReplaceAllString(s, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func isControl(r rune) bool { return unicode.Is(unicode.Cc, r) }
+
+// escapeSequence matches ECMA-48 control sequences and operating system
+// commands. Compiled when needed: only failures with escapes in them get here.
+func escapeSequence() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]`)
+}

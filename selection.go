@@ -1,0 +1,248 @@
+package contextengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+)
+
+// A Selection says which engine a host wants and what happens when it fails.
+// The zero value is the legacy engine.
+type Selection struct {
+	// Engine is the value of the slot, an id; white space around it is ignored.
+	// Blank: legacy.
+	Engine  string
+	Policy  FailurePolicy // "": [Fallback]
+	Factory FactoryContext
+	// Deadline bounds each hook. Zero fields: none. See [DefaultDeadlines].
+	Deadline Deadlines
+	// LearnRejectedFields turns on the recognition of validator texts, for
+	// engines behind a strict schema that know neither [Info.AcceptedHostParams]
+	// nor [UnknownParamError]. A text can be taken wrongly; off unless asked for.
+	LearnRejectedFields bool
+}
+
+// FailurePolicy says what happens when the selected engine fails.
+type FailurePolicy string
+
+// Failure policies. The zero value means [Fallback].
+const (
+	// Fallback: the legacy engine answers, and Status tells.
+	Fallback FailurePolicy = "fallback"
+	// Strict: nobody answers. Resolve and every call return an
+	// [*EngineUnavailableError]; nothing is tried again until the engine is
+	// registered again or its quarantine cleared.
+	Strict FailurePolicy = "strict"
+)
+
+// Valid reports whether p is known; "" is.
+func (p FailurePolicy) Valid() bool { return p == "" || p == Fallback || p == Strict }
+
+// Deadlines bound the hooks of an engine; 0 means none. A hook that misses its
+// deadline failed, except Compact, whose missed deadline is returned and not
+// held against the engine.
+type Deadlines struct {
+	Bootstrap, Ingest, IngestBatch, AfterTurn, CommitTurn, Assemble, Maintain, Compact time.Duration
+	PrepareSubagent, SubagentEnded, SessionEnded, Tools, Close                         time.Duration
+	// EndOfTurn is the driver's, for the whole ladder at the end of a turn.
+	// Missing it records nothing.
+	EndOfTurn time.Duration
+}
+
+// DefaultDeadlines returns the deadlines that package host uses: bootstrap and
+// foreground maintenance 30 s, the delivery of a turn 10 s in all and each of its
+// hooks, assemble 15 s, compaction 180 s (OpenClaw 2026.7.1's default), subagent
+// preparation and Close 10 s, tools 10 s, the end of a subagent or a session 5 s.
+func DefaultDeadlines() Deadlines {
+	return Deadlines{
+		Bootstrap: 30 * time.Second, Assemble: 15 * time.Second, Maintain: 30 * time.Second,
+		Ingest: 10 * time.Second, IngestBatch: 10 * time.Second, AfterTurn: 10 * time.Second,
+		CommitTurn: 10 * time.Second, EndOfTurn: 10 * time.Second, Compact: 180 * time.Second,
+		PrepareSubagent: 10 * time.Second, SubagentEnded: 5 * time.Second, SessionEnded: 5 * time.Second,
+		Tools: 10 * time.Second, Close: 10 * time.Second,
+	}
+}
+
+// Validate lists every contradiction of the selection.
+func (s Selection) Validate() error {
+	var errs []error
+	if !s.Policy.Valid() {
+		errs = append(errs, fmt.Errorf("unknown failure policy %q", string(s.Policy)))
+	}
+	v := reflect.ValueOf(s.Deadline)
+	for i := range v.NumField() {
+		if d := v.Field(i).Int(); d < 0 {
+			errs = append(errs, fmt.Errorf("deadline %s is negative: %v", v.Type().Field(i).Name, time.Duration(d)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Resolve makes the engine that s selects and returns it behind the guard. Each
+// call runs the factory again; the caller owns the Handle and closes it.
+//
+// Under [Fallback] a missing or broken engine gives a Handle on which legacy
+// answers, with a quarantine that says why. An engine that is registered for
+// discovery only does too, without a quarantine. Under [Strict] both are an
+// [*EngineUnavailableError]. An id that is quarantined already is not tried
+// again. The legacy engine itself has no fallback: its failures are returned.
+// A factory that was cancelled by ctx returns the cause, without a quarantine.
+func (r *Registry) Resolve(ctx context.Context, s Selection) (*Handle, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("contextengine: selecting engine %q: %w", s.Engine, err)
+	}
+	id, source := trimBlank(s.Engine), SourceConfigured
+	if id == "" {
+		id, source = LegacyID, SourceDefault
+	}
+	g := r.lookup(id)
+	if g == nil {
+		g = r.absent(id)
+	}
+	h := &Handle{registry: r, sel: s, source: source, gen: g}
+	if id == LegacyID {
+		return r.resolveDefault(ctx, h)
+	}
+	if f := g.failed.Load(); f != nil {
+		r.beat(ctx, f)
+		return substitute(ctx, h, f)
+	}
+	if g.number == 0 {
+		return substitute(ctx, h, r.fail(ctx, g, "resolve", ErrNotRegistered))
+	}
+	if g.discovery {
+		return r.resolveDiscovery(ctx, h)
+	}
+	in, op, err := r.build(ctx, g, s.Factory)
+	if err == nil {
+		h.main, h.hooks = in, in.hooks
+		return h, nil
+	}
+	if cancelled(ctx, err) {
+		return nil, err
+	}
+	return substitute(ctx, h, r.fail(ctx, g, op, err))
+}
+
+func (r *Registry) resolveDefault(ctx context.Context, h *Handle) (*Handle, error) {
+	in, op, err := r.build(ctx, h.gen, h.sel.Factory)
+	if err != nil {
+		if cancelled(ctx, err) {
+			return nil, err
+		}
+		return nil, h.wrap(op, err)
+	}
+	h.main, h.hooks = in, in.hooks
+	return h, nil
+}
+
+func (r *Registry) resolveDiscovery(ctx context.Context, h *Handle) (*Handle, error) {
+	g := h.gen
+	r.logger().LogAttrs(ctx, slog.LevelWarn, "context engine is registered for discovery only",
+		slog.String("engine", sanitise(g.id)), slog.String("owner", sanitise(g.owner)))
+	if h.sel.Policy == Strict {
+		return nil, &EngineUnavailableError{Engine: g.id, Op: "resolve", Reason: ErrDiscoveryOnly.Error(), Err: ErrDiscoveryOnly}
+	}
+	return substitute(ctx, h, nil)
+}
+
+// substitute returns a Handle without an engine of its own: legacy answers.
+// Under Strict, f is the answer. The fallback is made at once, so that a host
+// without any engine learns it here.
+func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
+	if f != nil && h.sel.Policy == Strict {
+		return nil, f.unavailable()
+	}
+	in, err := h.fallback(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.hooks = in.hooks
+	return h, nil
+}
+
+// build runs a factory and checks what it made. On failure it names the
+// operation: factory or contract-validation.
+func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (in *instance, op string, err error) {
+	e, err := callFactory(ctx, g.factory, fc)
+	if err != nil {
+		return nil, "factory", err
+	}
+	info, err := checkContract(g.id, e)
+	if err != nil {
+		return nil, "contract-validation", errors.Join(err, discard(e))
+	}
+	return newInstance(e, info, g.id == LegacyID), "", nil
+}
+
+func callFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e, err = nil, newPanicError(v)
+		}
+	}()
+	return f(ctx, fc)
+}
+
+// checkContract reads the engine's description and collects every issue.
+func checkContract(id string, e ContextEngine) (info Info, err error) {
+	if isNil(e) {
+		return Info{}, &ContractError{Engine: id, Issues: []string{"the factory returned no engine"}}
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError(v)
+		}
+	}()
+	info = e.Info()
+	var issues []string
+	if trimBlank(info.ID) == "" {
+		issues = append(issues, "Info.ID is blank")
+	}
+	if trimBlank(info.Name) == "" {
+		issues = append(issues, "Info.Name is blank")
+	}
+	if !info.TurnMaintenance.Valid() {
+		issues = append(issues, fmt.Sprintf("Info.TurnMaintenance is %q", string(info.TurnMaintenance)))
+	}
+	if issues != nil {
+		return info, &ContractError{Engine: id, Issues: issues}
+	}
+	return info, nil
+}
+
+// isNil finds nil engines, also those inside a non-nil interface value.
+func isNil(e ContextEngine) bool {
+	if e == nil {
+		return true
+	}
+	switch v := reflect.ValueOf(e); v.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.Interface:
+		return v.IsNil()
+	}
+	return false
+}
+
+// discard closes an engine that was refused.
+func discard(e ContextEngine) (err error) {
+	if isNil(e) {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("closing the refused engine: %w", newPanicError(v))
+		}
+	}()
+	return Close(e)
+}
+
+// cancelled reports whether err says that the caller's context is done.
+func cancelled(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
