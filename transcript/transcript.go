@@ -1,152 +1,168 @@
 // Package transcript is the session log: an append-only tree of entries.
+//
+// # The log
+//
+// A session is a list of rows. Each row names its parent, so the rows form a tree; the leaf says
+// which branch is the active one. Nothing is ever changed in place: a correction, a compaction or
+// a change of branch is another row. [Reader] reads a session, [Log] also writes it, [Store] keeps
+// many of them.
+//
+// # The view
+//
+// What a model should see is not the log but a [View] of it: the summary of the last compaction on
+// the active branch, the rows that this compaction kept, and the rows after it. A View is cheap to
+// ask for again; appending to the log extends it instead of building it anew.
+//
+// # Stores
+//
+// [OpenDir] keeps sessions as JSON Lines files that OpenClaw and pi read and write as well
+// (versions 1, 2 and 3). [NewMemory] keeps them in memory. [FromHistory] makes a store of a message
+// list that lives in a database of the host. Package storetest checks that a Store keeps the
+// contract described here.
+//
+// # Damage
+//
+// A row that cannot be read never makes a session unreadable: it is reported as a [Problem] with
+// its line number, stays in the file, and is left out of the tree. See [OpenFile] for the list of
+// repairs that reading makes.
+//
+// # Concurrency
+//
+// Every Log, Reader and Store is safe for concurrent use, within a process and, for files, between
+// processes. Readers work on immutable snapshots and are never blocked by a writer.
 package transcript
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"github.com/go-contextengine/contextengine/message"
 	"iter"
 	"time"
+
+	"github.com/go-contextengine/contextengine/message"
 )
 
-type EntryType string
-
-const (
-	EntryMessage             EntryType = "message"
-	EntryCompaction          EntryType = "compaction"
-	EntryBranchSummary       EntryType = "branch_summary"
-	EntryCustom              EntryType = "custom"
-	EntryCustomMessage       EntryType = "custom_message"
-	EntryLabel               EntryType = "label"
-	EntryLeaf                EntryType = "leaf"
-	EntryModelChange         EntryType = "model_change"
-	EntryThinkingLevelChange EntryType = "thinking_level_change"
-	EntrySessionInfo         EntryType = "session_info"
-)
-
-// An Entry is one row. Only the fields of its type are set; the rest is in Extra.
-type Entry struct {
-	Type      EntryType
-	ID        string
-	ParentID  string // "": root
-	Timestamp time.Time
-	Side      bool // does not move the leaf
-
-	Message    *message.Message
-	Compaction *Compaction
-	Summary    *BranchSummary
-	Extra      map[string]json.RawMessage
-}
-
-type Compaction struct {
-	Summary          string
-	FirstKeptEntryID string // own id: nothing kept
-	TokensBefore     int
-	Details          json.RawMessage
-}
-
-type BranchSummary struct{ FromID, Summary string }
-
+// A Header says which session a log holds. It is not part of the tree.
 type Header struct {
-	Boundary               string // why the session began, where known: new, reset, rotated, forked
-	ID, Cwd, ParentSession string
-	Version                int
-	Timestamp              time.Time
+	// Boundary says why the session began, where known: new, reset, rotated, forked.
+	Boundary string
+	// ID names the session. Optional in [Store.Create]; if zero, a time-ordered UUID is made.
+	ID string
+	// Cwd is the working directory of the session, ParentSession the session (an id, or a file in
+	// sessions written elsewhere) that it continues. Both may be empty.
+	Cwd, ParentSession string
+	// Version is the file format as stored: 1 or 2 until the first append migrates the file,
+	// else 3. It is ignored by [Store.Create].
+	Version int
+	// Timestamp is when the session began. Optional in [Store.Create]; if zero, the clock's now.
+	Timestamp time.Time
 }
 
-// A Generation counts compactions, rewrites and leaf moves of a log, not appends.
+// A Generation counts compactions, rewrites and leaf moves of a log, not appends. It is derived
+// from the stored rows: two processes with the same session open agree on it, and a restart does
+// not change it.
 type Generation uint64
 
-// A Reader reads one session's transcript. What an engine is lent is a Reader, valid during the call.
+// A Reader reads one session's transcript. What an engine is lent is a Reader, valid during the
+// call.
+//
+// Every method looks at one consistent state of the log. Rows that other processes appended are
+// picked up at the start of a call. The values are shared and read-only.
 type Reader interface {
+	// Header describes the session.
 	Header() Header
-	// Branch yields the active branch from root to leaf.
+	// Branch yields the active branch from root to leaf, without rows of unknown types. The
+	// ParentID of each entry is the one before it.
 	Branch(ctx context.Context) iter.Seq2[Entry, error]
-	// Entries yields every row in file order.
+	// Entries yields every row in file order, rows of unknown types and abandoned branches
+	// included, unreadable ones excepted.
 	Entries(ctx context.Context) iter.Seq2[Entry, error]
-	// View is what a model would see: the last compaction's summary, the kept rows, the rows after it.
+	// View is what a model would see: the last compaction's summary, the kept rows, the rows
+	// after it.
 	View(ctx context.Context) (View, error)
 	// Problems lists what could not be read, with line numbers; such rows are kept.
 	Problems() []Problem
 }
 
-// A Log is a Reader that its host may write.
+// A Log is a Reader that its host may write. After Close every method fails with an error
+// matching [io/fs.ErrClosed].
 type Log interface {
 	Reader
-	// Append adds entries under the leaf, in order, all or none, and fills IDs, parents and keys.
+	// Append adds entries under the leaf, in order, all or none, and returns them with IDs,
+	// parents, timestamps and message keys filled in.
+	//
+	//   - An entry without a Type is a message when it has a Message.
+	//   - An ID that the caller sets is kept; one that the log already has is an error.
+	//   - ParentID is ignored: parents follow from the leaf. A Side entry hangs under the leaf
+	//     without moving it.
+	//   - Result blocks inside a message become messages of role toolResult of their own, so
+	//     that more entries may come back than went in.
+	//   - Messages of the two summary roles become rows of the type that belongs to them.
+	//   - A label must name a row of the log, else the error is an [*EntryNotFoundError].
 	Append(ctx context.Context, entries ...Entry) ([]Entry, error)
 	// CommitCompaction appends c if gen still holds; rows appended meanwhile stay after the
-	// summary. Otherwise it returns ErrSuperseded.
+	// summary. Otherwise it returns ErrSuperseded. FirstKeptEntryID may be an entry id or a
+	// message key of the active branch; what is on neither is an [*EntryNotFoundError].
 	CommitCompaction(ctx context.Context, gen Generation, c Compaction) (Entry, error)
-	// Rewrite replaces messages by entry id in one branch-and-reappend publish.
+	// Rewrite replaces messages by entry id in one branch-and-reappend publish. What it declines
+	// to do is a Reason, not an error.
 	Rewrite(ctx context.Context, r RewriteRequest) (RewriteResult, error)
-	// SetLeaf moves the active branch; "" is the empty tree.
+	// SetLeaf moves the active branch; "" is the empty tree, whose next row is a new root. The
+	// move is stored. An id that the log does not have is an [*EntryNotFoundError].
 	SetLeaf(ctx context.Context, entryID string) error
+	// Close gives the log back. It is idempotent.
 	Close() error
 }
 
+// A Problem is one row that could not be read or could be read only in part.
 type Problem struct {
-	Line int
+	Line int // 1-based; 0: the session as a whole
 	Err  error
 }
 
+// Error implements error, so that problems can be joined and logged.
+func (p Problem) Error() string { return problemText(p) }
+
+// Unwrap returns the cause.
+func (p Problem) Unwrap() error { return p.Err }
+
+// A View is what a model would see of a session.
 type View struct {
-	Messages      []message.Message // Key is the entry id; "" for a summary
-	Provider      string
-	Model         string
+	// Messages has the summary first where there is one. The Key of a message is the id of its
+	// entry, or the id of the entry that it replaces; "" for a summary.
+	Messages []message.Message
+	// Provider and Model name what answered last or was selected since; empty when unknown.
+	Provider string
+	Model    string
+	// ThinkingLevel is the last one set on the branch, "off" where none was.
 	ThinkingLevel string
 	Generation    Generation
 }
 
-type Replacement struct {
-	EntryID string
-	Message message.Message
-}
-
-type RewriteRequest struct {
-	Replacements          []Replacement
-	AllowedSuffixEntryIDs []string   // rows allowed from the first replacement on; nil: the branch as of Generation
-	Generation            Generation // with a nil guard it must still hold, else Reason is "suffix_changed"
-}
-
-type RewriteResult struct {
-	Changed          bool
-	BytesFreed       int64
-	RewrittenEntries int
-	Reason           string
-}
-
 // A Store holds many sessions.
 type Store interface {
+	// Create makes a session. Nothing is stored before the first append. An id that is taken is
+	// an error matching [io/fs.ErrExist].
 	Create(ctx context.Context, h Header) (Log, error)
-	// Open returns an error matching fs.ErrNotExist for an unknown session. Opening one again in
-	// the same process returns a Log over the same state; Close is counted.
+	// Open returns an error matching [io/fs.ErrNotExist] for an unknown session. Opening one again
+	// in the same process returns a Log over the same state; Close is counted.
 	Open(ctx context.Context, sessionID string) (Log, error)
+	// List yields the headers of all sessions, oldest first. A session that cannot be read yields
+	// its error and the listing goes on.
 	List(ctx context.Context) iter.Seq2[Header, error]
-	Fork(ctx context.Context, sessionID, leafEntryID string) (Log, error) // a copy of a branch
+	// Fork makes a new session of the branch that ends in leafEntryID; "" is the active leaf.
+	// Entry ids and message keys are kept.
+	Fork(ctx context.Context, sessionID, leafEntryID string) (Log, error)
+	// Rotate makes a successor that starts from what the model sees of the session now: its
+	// summary, the rows kept and the rows after it, with their ids and keys. The session itself
+	// stays as it is.
 	Rotate(ctx context.Context, sessionID string, successor Header) (Log, error)
+	// Delete removes a session. An unknown one is an error matching [io/fs.ErrNotExist]. Logs
+	// that are still open on it fail from then on.
 	Delete(ctx context.Context, sessionID string) error
-}
-
-type RepairReport struct {
-	Backup  string
-	Changes []Problem
 }
 
 // ErrSuperseded: another compaction, rewrite or leaf move came first.
 var ErrSuperseded = errors.New("superseded")
 
-// A History is the least a host with its own database must offer; FromHistory makes a Store of it.
-type History interface {
-	Load(ctx context.Context, sessionID string) ([]message.Message, error)
-	Append(ctx context.Context, sessionID string, ms ...message.Message) error
-}
-
-type DirOptions struct {
-	Sync     SyncMode // when appended rows reach the disk
-	Lazy     bool     // write nothing before the first assistant message, as the reference does
-	ReadOnly bool
-}
-
-type SyncMode string
+// errClosed is what a log answers after Close.
+var errClosed = errClosedLog{}

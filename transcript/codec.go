@@ -1,0 +1,388 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// timeLayout is how rows and headers write times: UTC with milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Names of row members that are this package's own. They are never in Extra.
+const (
+	fieldKey        = "originId"   // key of the message that a re-appended row carries on
+	fieldBatch      = "batchSize"  // on the first of several rows that were appended together
+	fieldGeneration = "generation" // on leaf rows: the generation that the row starts
+)
+
+// encodeRow writes e as one line without the newline.
+func encodeRow(e Entry, own rowOwn) ([]byte, error) {
+	w := objectWriter{}
+	w.str("type", string(e.Type))
+	w.str("id", e.ID)
+	if e.ParentID == "" {
+		w.raw("parentId", []byte("null"))
+	} else {
+		w.str("parentId", e.ParentID)
+	}
+	if raw, ok := e.Extra["timestamp"]; ok && e.Timestamp.IsZero() {
+		w.raw("timestamp", raw)
+	} else {
+		w.str("timestamp", e.Timestamp.UTC().Format(timeLayout))
+	}
+	if e.Side {
+		w.str("appendMode", "side")
+	}
+	w.own(own)
+	if err := w.content(e); err != nil {
+		return nil, fmt.Errorf("encoding entry %q: %w", e.ID, err)
+	}
+	for _, name := range sortedNames(e.Extra) {
+		if name == "timestamp" || w.has(name) {
+			continue
+		}
+		if !json.Valid(e.Extra[name]) {
+			return nil, fmt.Errorf("encoding entry %q: field %q is not valid JSON", e.ID, name)
+		}
+		w.raw(name, e.Extra[name])
+	}
+	return w.end(), nil
+}
+
+// rowOwn is what this package writes into a row besides the entry.
+type rowOwn struct {
+	key        string
+	batch      int
+	generation Generation
+}
+
+// objectWriter builds one JSON object on one line.
+type objectWriter struct {
+	buf   bytes.Buffer
+	names []string
+	err   error
+}
+
+func (w *objectWriter) raw(name string, value []byte) {
+	if w.buf.Len() == 0 {
+		w.buf.WriteByte('{')
+	} else {
+		w.buf.WriteByte(',')
+	}
+	w.names = append(w.names, name)
+	w.buf.Write(encodeString(name))
+	w.buf.WriteByte(':')
+	if bytes.IndexByte(value, '\n') < 0 {
+		w.buf.Write(value)
+	} else if err := json.Compact(&w.buf, value); err != nil { // a row is one line
+		w.err = err
+	}
+}
+
+func (w *objectWriter) str(name, value string) { w.raw(name, encodeString(value)) }
+
+func (w *objectWriter) has(name string) bool { return slices.Contains(w.names, name) }
+
+func (w *objectWriter) own(own rowOwn) {
+	if own.key != "" {
+		w.str(fieldKey, own.key)
+	}
+	if own.batch > 1 {
+		w.raw(fieldBatch, fmt.Append(nil, own.batch))
+	}
+	if own.generation > 0 {
+		w.raw(fieldGeneration, fmt.Append(nil, uint64(own.generation)))
+	}
+}
+
+// content writes the fields that have a place of their own in Entry.
+func (w *objectWriter) content(e Entry) error {
+	switch {
+	case e.Type == EntryMessage && e.Message != nil:
+		raw, err := encodeMessage(*e.Message)
+		if err != nil {
+			return err
+		}
+		w.raw("message", raw)
+	case e.Type == EntryCompaction && e.Compaction != nil:
+		c := e.Compaction
+		w.str("summary", c.Summary)
+		w.str("firstKeptEntryId", c.FirstKeptEntryID)
+		w.raw("tokensBefore", fmt.Append(nil, c.TokensBefore))
+		if c.Details != nil {
+			if !json.Valid(c.Details) {
+				return fmt.Errorf("compaction details are not valid JSON")
+			}
+			w.raw("details", c.Details)
+		}
+	case e.Type == EntryBranchSummary && e.Summary != nil:
+		w.str("fromId", e.Summary.FromID)
+		w.str("summary", e.Summary.Summary)
+	}
+	return w.err
+}
+
+func (w *objectWriter) end() []byte {
+	if w.buf.Len() == 0 {
+		w.buf.WriteByte('{')
+	}
+	w.buf.WriteByte('}')
+	return w.buf.Bytes()
+}
+
+// decodeRow reads the row in line. What only the whole log can tell (id and parent of old rows,
+// the key) the caller fills in.
+func decodeRow(line []byte, version int) (Entry, error) {
+	fields, err := scanObject(line, make([]field, 0, 8))
+	if err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	for _, f := range fields {
+		if f.name == "type" {
+			s, _ := rawString(f.val)
+			e.Type = EntryType(s)
+		}
+	}
+	for _, f := range fields {
+		if err := e.decodeField(f, version); err != nil {
+			return Entry{}, err
+		}
+	}
+	return e, nil
+}
+
+func (e *Entry) decodeField(f field, version int) error {
+	switch f.name {
+	case "type", fieldBatch, fieldKey:
+		return nil
+	case "id":
+		e.ID, _ = rawString(f.val)
+		return nil
+	case "parentId":
+		e.ParentID, _ = rawString(f.val)
+		return nil
+	case "appendMode":
+		if s, _ := rawString(f.val); s == "side" {
+			e.Side = true
+			return nil
+		}
+	case "timestamp":
+		if t, ok := parseTime(f.val); ok {
+			e.Timestamp = t
+			return nil
+		}
+	case fieldGeneration:
+		if e.Type == EntryLeaf {
+			return nil
+		}
+	}
+	done, err := e.decodeContent(f, version)
+	if err == nil && !done {
+		e.setExtra(f.name, bytes.Clone(f.val))
+	}
+	return err
+}
+
+// decodeContent reads a field that belongs to the entry's type. A field of the wrong kind stays
+// in Extra.
+func (e *Entry) decodeContent(f field, version int) (bool, error) {
+	switch {
+	case e.Type == EntryMessage && f.name == "message" && f.val[0] == '{':
+		m, err := decodeMessage(f.val)
+		if err != nil {
+			return false, fmt.Errorf("decoding message: %w", err)
+		}
+		if version < 3 && m.Role == "hookMessage" {
+			m.Role = message.RoleCustom
+		}
+		e.Message = &m
+		return true, nil
+	case e.Type == EntryCompaction:
+		if e.Compaction == nil {
+			e.Compaction = &Compaction{}
+		}
+		return e.Compaction.decodeField(f, version), nil
+	case e.Type == EntryBranchSummary:
+		if e.Summary == nil {
+			e.Summary = &BranchSummary{}
+		}
+		var ok bool
+		switch f.name {
+		case "fromId":
+			e.Summary.FromID, ok = rawString(f.val)
+		case "summary":
+			e.Summary.Summary, ok = rawString(f.val)
+		}
+		return ok, nil
+	}
+	return false, nil
+}
+
+func (c *Compaction) decodeField(f field, version int) bool {
+	var ok bool
+	switch f.name {
+	case "summary":
+		c.Summary, ok = rawString(f.val)
+	case "firstKeptEntryId":
+		c.FirstKeptEntryID, ok = rawString(f.val)
+	case "firstKeptEntryIndex":
+		ok = version < 2
+	case "tokensBefore":
+		c.TokensBefore, ok = rawInt(f.val)
+	case "details":
+		c.Details, ok = bytes.Clone(f.val), true
+	}
+	return ok
+}
+
+func (e *Entry) setExtra(name string, raw json.RawMessage) {
+	if e.Extra == nil {
+		e.Extra = make(map[string]json.RawMessage)
+	}
+	e.Extra[name] = raw
+}
+
+// encodeMessage writes m without the escapes that encoding/json adds for HTML.
+func encodeMessage(m message.Message) ([]byte, error) { return encodeJSON(m) }
+
+func encodeJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
+
+func decodeMessage(raw []byte) (message.Message, error) {
+	var m message.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return message.Message{}, err
+	}
+	return m, nil
+}
+
+func encodeString(s string) []byte {
+	raw, err := encodeJSON(s)
+	if err != nil { // strings always encode
+		return []byte(`""`)
+	}
+	return raw
+}
+
+// rawFields builds an Extra map from names and values.
+func rawFields(pairs ...any) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		raw, err := encodeJSON(pairs[i+1])
+		if err != nil {
+			raw = []byte("null")
+		}
+		out[name] = raw
+	}
+	return out
+}
+
+func rawInt(raw []byte) (int, bool) {
+	var n float64
+	if len(raw) == 0 || json.Unmarshal(raw, &n) != nil || n != float64(int(n)) {
+		return 0, false
+	}
+	return int(n), true
+}
+
+// parseTime reads a row's timestamp. One that would be written back differently is refused, so
+// that it stays as it is in Extra.
+func parseTime(raw []byte) (time.Time, bool) {
+	s, ok := rawString(raw)
+	if !ok {
+		return time.Time{}, false
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.UTC().Format(timeLayout) != s {
+		return time.Time{}, false
+	}
+	return t.UTC(), true
+}
+
+func sortedNames(m map[string]json.RawMessage) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// decodeHeader reads a header line.
+func decodeHeader(line []byte) (Header, error) {
+	fields, err := scanObject(line, nil)
+	if err != nil {
+		return Header{}, err
+	}
+	h := Header{Version: 1}
+	var typ string
+	for _, f := range fields {
+		s, _ := rawString(f.val)
+		switch f.name {
+		case "type":
+			typ = s
+		case "id":
+			h.ID = s
+		case "cwd":
+			h.Cwd = s
+		case "parentSession":
+			h.ParentSession = s
+		case "boundary":
+			h.Boundary = s
+		case "version":
+			if n, ok := rawInt(f.val); ok && n > 0 {
+				h.Version = n
+			}
+		case "timestamp":
+			h.Timestamp, _ = time.Parse(time.RFC3339Nano, s)
+		}
+	}
+	switch {
+	case typ != "session":
+		return Header{}, fmt.Errorf("first row has type %q, not %q", typ, "session")
+	case strings.TrimSpace(h.ID) == "":
+		return Header{}, fmt.Errorf("session header has no id")
+	}
+	return h, nil
+}
+
+// encodeHeader writes h as a line of the current version. Fields of an older line are kept.
+func encodeHeader(h Header, old []byte) []byte {
+	w := objectWriter{}
+	w.str("type", "session")
+	w.raw("version", fmt.Append(nil, currentVersion))
+	w.str("id", h.ID)
+	w.str("timestamp", h.Timestamp.UTC().Format(timeLayout))
+	w.str("cwd", h.Cwd)
+	if h.ParentSession != "" {
+		w.str("parentSession", h.ParentSession)
+	}
+	if h.Boundary != "" {
+		w.str("boundary", h.Boundary)
+	}
+	fields, err := scanObject(old, nil)
+	if err != nil {
+		return w.end()
+	}
+	for _, f := range fields {
+		if !w.has(f.name) {
+			w.raw(f.name, f.val)
+		}
+	}
+	return w.end()
+}

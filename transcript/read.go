@@ -1,0 +1,189 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// readAhead is how much is read at once when rows are read in file order.
+	readAhead = 256 << 10
+	// parallelFrom is the amount of stored bytes from which decoding is spread over processors.
+	parallelFrom = 1 << 20
+)
+
+// rowReader reads rows of a snapshot one after the other.
+type rowReader struct {
+	s   *snapshot
+	buf []byte
+	off int64
+}
+
+func newRowReader(s *snapshot) *rowReader { return &rowReader{s: s} }
+
+// entry decodes row i.
+func (r *rowReader) entry(i int32) (Entry, error) {
+	row := &r.s.rows[i]
+	if row.held != nil {
+		return *row.held, nil
+	}
+	line, err := r.line(row)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := decodeRow(line, r.s.version)
+	if err != nil {
+		return Entry{}, fmt.Errorf("line %d: %w", row.line, err)
+	}
+	if e.ID != "" && e.ID != row.id {
+		return Entry{}, fmt.Errorf("line %d: found entry %q instead of %q: the file was changed in place", row.line, e.ID, row.id)
+	}
+	r.s.finish(&e, i)
+	return e, nil
+}
+
+// finish fills in what only the tree knows.
+func (s *snapshot) finish(e *Entry, i int32) {
+	row := &s.rows[i]
+	e.ID = row.id
+	if row.parent != none {
+		e.ParentID = s.rows[row.parent].id
+	}
+	if e.Compaction != nil && e.Compaction.FirstKeptEntryID == "" && row.kept != none {
+		e.Compaction.FirstKeptEntryID = s.rows[row.kept].id
+	}
+	if e.Message != nil {
+		e.Message.Key = row.messageKey()
+	}
+}
+
+func (r *row) messageKey() string {
+	if r.key != "" {
+		return r.key
+	}
+	return r.id
+}
+
+// line returns the stored bytes of a row, valid until the next call.
+func (r *rowReader) line(row *row) ([]byte, error) {
+	n := int64(row.n)
+	if row.off < r.off || row.off+n > r.off+int64(len(r.buf)) {
+		if err := r.fill(row.off, n); err != nil {
+			return nil, err
+		}
+	}
+	at := row.off - r.off
+	return r.buf[at : at+n], nil
+}
+
+func (r *rowReader) fill(off, n int64) error {
+	want := max(n, readAhead)
+	if int64(cap(r.buf)) < want {
+		r.buf = make([]byte, want)
+	}
+	r.buf = r.buf[:want]
+	got, err := r.s.src.ReadAt(r.buf, off)
+	if int64(got) >= n {
+		r.buf, r.off = r.buf[:got], off
+		return nil
+	}
+	r.buf, r.off = r.buf[:0], 0
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("reading row at byte %d: %w", off, err)
+}
+
+// decodeAll decodes rows, in parallel when there is much to do.
+func (s *snapshot) decodeAll(ctx context.Context, rows []int32) ([]Entry, error) {
+	var stored int64
+	for _, i := range rows {
+		if s.rows[i].held == nil {
+			stored += int64(s.rows[i].n)
+		}
+	}
+	out := make([]Entry, len(rows))
+	workers := runtime.GOMAXPROCS(0)
+	if stored < parallelFrom || workers < 2 {
+		return out, newRowReader(s).decode(ctx, rows, out)
+	}
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+		errs = make([]error, workers)
+	)
+	const piece = 64 // rows a worker takes at once
+	for w := range workers {
+		wg.Go(func() {
+			rd := newRowReader(s)
+			for errs[w] == nil {
+				from := int(next.Add(piece)) - piece
+				if from >= len(rows) {
+					return
+				}
+				to := min(from+piece, len(rows))
+				errs[w] = rd.decode(ctx, rows[from:to], out[from:to])
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *rowReader) decode(ctx context.Context, rows []int32, out []Entry) error {
+	for k, i := range rows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e, err := r.entry(i)
+		if err != nil {
+			return err
+		}
+		out[k] = e
+	}
+	return nil
+}
+
+// branch yields the active branch.
+func (s *snapshot) branch(ctx context.Context, yield func(Entry, error) bool) {
+	rd := newRowReader(s)
+	parent := ""
+	for _, i := range path(s.rows, s.leaf) {
+		e, err := s.next(ctx, rd, i)
+		e.ParentID = parent
+		if !yield(e, err) || err != nil {
+			return
+		}
+		parent = e.ID
+	}
+}
+
+// entries yields every row in file order.
+func (s *snapshot) entries(ctx context.Context, yield func(Entry, error) bool) {
+	rd := newRowReader(s)
+	for i := range s.rows {
+		e, err := s.next(ctx, rd, int32(i))
+		if !yield(e, err) || err != nil {
+			return
+		}
+	}
+}
+
+func (s *snapshot) next(ctx context.Context, rd *rowReader, i int32) (Entry, error) {
+	if ctx.Err() != nil {
+		return Entry{}, context.Cause(ctx)
+	}
+	return rd.entry(i)
+}
+
+func (s *snapshot) listProblems() []Problem { return slices.Clip(s.problems) }

@@ -1,0 +1,514 @@
+package transcript
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// settings are what logs of a store have in common.
+type settings struct {
+	now    func() time.Time
+	newID  func() string
+	redact func(message.Message) message.Message
+}
+
+func (o settings) withDefaults() settings {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.newID == nil {
+		o.newID = shortID
+	}
+	return o
+}
+
+// shortID makes an entry id as the reference does: eight hexadecimal digits.
+func shortID() string {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// A batch is what one publish adds to a log.
+type batch struct {
+	entries []Entry
+	own     []rowOwn
+	rows    []row // positions, filled in by the backend
+	sync    bool  // the turn ends here
+}
+
+// backend keeps the rows of one session. Its methods are called by the one writer.
+type backend interface {
+	// begin keeps other processes from writing and brings the session up to date.
+	begin(ctx context.Context, s *session) (end func(), err error)
+	// stale reports whether snap may be behind what is stored. Any goroutine may call it.
+	stale(snap *snapshot) bool
+	// follow brings the session up to date without waiting for other writers.
+	follow(s *session) error
+	// write stores b, all or none.
+	write(s *session, b *batch) error
+	close() error
+}
+
+// session is the state behind all logs that are open on one session.
+type session struct {
+	settings
+	back backend
+
+	writer chan struct{} // holds a token while nobody writes
+	header Header
+	t      *tree
+	src    source
+
+	snap   atomic.Pointer[snapshot]
+	closed atomic.Bool
+}
+
+func newSession(o settings, h Header, t *tree, src source, back backend) *session {
+	s := &session{settings: o, back: back, writer: make(chan struct{}, 1), header: h, t: t, src: src}
+	s.writer <- struct{}{}
+	s.publish(nil)
+	return s
+}
+
+// publish makes the state of the tree visible to readers. v is its view where that is known.
+func (s *session) publish(v *View) {
+	s.t.shared = true
+	problems := append(s.t.problems[:len(s.t.problems):len(s.t.problems)], s.t.orphans()...)
+	s.snap.Store(&snapshot{
+		src: s.src, header: s.header, rows: s.t.rows, leaf: s.t.leaf, gen: s.t.gen,
+		problems: problems, version: s.t.version, view: v,
+	})
+}
+
+// lock makes the caller the writer.
+func (s *session) lock(ctx context.Context) error {
+	select {
+	case <-s.writer:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) unlock() { s.writer <- struct{}{} }
+
+// write runs f as the only writer of the session anywhere.
+func (s *session) write(ctx context.Context, f func() error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	if s.closed.Load() {
+		return errClosed
+	}
+	end, err := s.back.begin(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return f()
+}
+
+// current returns the state to read. It follows other processes unless someone is writing here:
+// a reader never waits for a writer.
+func (s *session) current() (*snapshot, error) {
+	snap := s.snap.Load()
+	if s.closed.Load() {
+		return snap, errClosed
+	}
+	if !s.back.stale(snap) {
+		return snap, nil
+	}
+	select {
+	case <-s.writer:
+		err := s.back.follow(s)
+		s.unlock()
+		return s.snap.Load(), err
+	default:
+		return s.snap.Load(), nil
+	}
+}
+
+// append adds entries under the leaf.
+func (s *session) append(ctx context.Context, entries []Entry) ([]Entry, error) {
+	entries, err := normalise(entries)
+	if err != nil {
+		return nil, fmt.Errorf("appending: %w", err)
+	}
+	if len(entries) == 0 {
+		return nil, ctx.Err()
+	}
+	var out []Entry
+	err = s.write(ctx, func() error {
+		b := &batch{entries: entries, own: make([]rowOwn, len(entries)), sync: endsTurn(entries)}
+		if err := s.place(b.entries); err != nil {
+			return err
+		}
+		b.own[0].batch = len(entries)
+		out = b.entries
+		return s.commit(b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// place fills in ids, parents, times and keys, and lets the redaction see every message.
+func (s *session) place(entries []Entry) error {
+	taken := make(map[string]bool, len(entries))
+	leaf := s.rowID(s.t.leaf)
+	parent := s.rowID(s.t.canonical(s.t.under))
+	for i := range entries {
+		e := &entries[i]
+		if err := s.checkTarget(*e, taken); err != nil {
+			return err
+		}
+		if err := s.identify(e, taken); err != nil {
+			return err
+		}
+		e.ParentID = parent
+		if e.Timestamp.IsZero() {
+			e.Timestamp = s.now().UTC().Truncate(time.Millisecond)
+		}
+		s.fill(e)
+		e.refuseReserved()
+		if e.Side {
+			continue
+		}
+		leaf, parent = e.ID, e.ID
+	}
+	_ = leaf
+	return nil
+}
+
+// identify gives e its id.
+func (s *session) identify(e *Entry, taken map[string]bool) error {
+	used := func(id string) bool { _, ok := s.t.ids[id]; return ok || taken[id] }
+	switch {
+	case e.ID == "":
+		e.ID = s.freeID(used)
+	case used(e.ID):
+		return fmt.Errorf("entry id %q is taken", e.ID)
+	}
+	taken[e.ID] = true
+	return nil
+}
+
+// freeID tries short ids first.
+func (s *session) freeID(used func(string) bool) string {
+	const tries = 100
+	for range tries {
+		if id := s.newID(); id != "" && !used(id) {
+			return id
+		}
+	}
+	return newUUID(s.now())
+}
+
+// checkTarget makes sure that a label names something.
+func (s *session) checkTarget(e Entry, taken map[string]bool) error {
+	if e.Type != EntryLabel {
+		return nil
+	}
+	target := e.Field("targetId")
+	if _, ok := s.t.ids[target]; !ok && !taken[target] {
+		return &EntryNotFoundError{ID: target}
+	}
+	return nil
+}
+
+// fill completes the content of e. What the caller handed in is not changed.
+func (s *session) fill(e *Entry) {
+	switch {
+	case e.Message != nil:
+		m := *e.Message
+		if m.Timestamp.IsZero() {
+			m.Timestamp = e.Timestamp
+		}
+		m = s.redacted(m)
+		m.Key = e.ID
+		e.Message = &m
+	case e.Compaction != nil:
+		c := *e.Compaction
+		if c.FirstKeptEntryID == "" {
+			c.FirstKeptEntryID = e.ID
+		}
+		c.Through = ""
+		c.Summary = s.redacted(compactionMessage(*e)).Summary
+		e.Compaction = &c
+	case e.Summary != nil:
+		b := *e.Summary
+		b.Summary = s.redacted(branchSummaryMessage(*e)).Summary
+		e.Summary = &b
+	case e.Type == EntryCustomMessage && s.redact != nil:
+		if row, err := customRow(*e, s.redacted(customMessage(*e))); err == nil {
+			*e = row
+		}
+	}
+}
+
+func (s *session) redacted(m message.Message) message.Message {
+	if s.redact == nil {
+		return m
+	}
+	return s.redact(m)
+}
+
+func (s *session) rowID(i int32) string {
+	if i == none {
+		return ""
+	}
+	return s.t.rows[i].id
+}
+
+// endsTurn reports whether entries end with an answer that calls no tool.
+func endsTurn(entries []Entry) bool {
+	m := entries[len(entries)-1].Message
+	if m == nil || m.Role != message.RoleAssistant {
+		return false
+	}
+	for range m.ToolCalls() {
+		return false
+	}
+	return true
+}
+
+// commit stores b and shows it to readers.
+func (s *session) commit(b *batch) error {
+	b.rows = make([]row, len(b.entries))
+	if err := s.back.write(s, b); err != nil {
+		return err
+	}
+	before := s.snap.Load()
+	for i := range b.entries {
+		s.t.add(infoOf(b.entries[i], b.own[i]), b.rows[i], nil)
+	}
+	s.publish(before.known().extend(b.entries, s.t.gen))
+	return nil
+}
+
+// infoOf is readInfo for an entry that is at hand.
+func infoOf(e Entry, own rowOwn) rowInfo {
+	info := rowInfo{
+		typ: e.Type, id: e.ID, hasID: true, parent: e.ParentID, parentKnown: true,
+		side: e.Side, key: own.key, generation: own.generation,
+	}
+	if e.Message != nil {
+		info.role = string(e.Message.Role)
+	}
+	if e.Compaction != nil {
+		info.kept = e.Compaction.FirstKeptEntryID
+	}
+	if raw, ok := e.Extra["targetId"]; ok {
+		info.target, _ = rawString(raw)
+		info.targetKnown = true
+	}
+	return info
+}
+
+// commitCompaction appends c if gen still holds.
+func (s *session) commitCompaction(ctx context.Context, gen Generation, c Compaction) (Entry, error) {
+	var out Entry
+	err := s.write(ctx, func() error {
+		if s.t.gen != gen {
+			return fmt.Errorf("committing a compaction of generation %d: the log is at %d: %w", gen, s.t.gen, ErrSuperseded)
+		}
+		kept, err := s.resolveKept(c)
+		if err != nil {
+			return fmt.Errorf("committing a compaction: %w", err)
+		}
+		c.FirstKeptEntryID = kept
+		b := &batch{entries: []Entry{{Type: EntryCompaction, Compaction: &c}}, own: make([]rowOwn, 1), sync: true}
+		if err := s.place(b.entries); err != nil {
+			return err
+		}
+		if err := s.commit(b); err != nil {
+			return err
+		}
+		out = b.entries[0]
+		return nil
+	})
+	return out, err
+}
+
+// resolveKept finds the row from which a compaction keeps: "" when it keeps none.
+func (s *session) resolveKept(c Compaction) (string, error) {
+	branch := path(s.t.rows, s.t.leaf)
+	if c.FirstKeptEntryID != "" {
+		at := s.find(branch, c.FirstKeptEntryID)
+		if at < 0 {
+			return "", &EntryNotFoundError{ID: c.FirstKeptEntryID}
+		}
+		return s.t.rows[branch[at]].id, nil
+	}
+	if c.Through == "" {
+		return "", nil
+	}
+	at := s.find(branch, c.Through)
+	switch {
+	case at < 0:
+		return "", &EntryNotFoundError{ID: c.Through}
+	case at+1 == len(branch):
+		return "", nil
+	}
+	return s.t.rows[branch[at+1]].id, nil
+}
+
+// find returns the position on a branch of the row with an id or, failing that, with a message
+// key; -1 if there is none.
+func (s *session) find(branch []int32, id string) int {
+	byKey := -1
+	for at, i := range branch {
+		if s.t.rows[i].id == id {
+			return at
+		}
+		if s.t.rows[i].key == id {
+			byKey = at
+		}
+	}
+	return byKey
+}
+
+// setLeaf moves the active branch.
+func (s *session) setLeaf(ctx context.Context, id string) error {
+	return s.write(ctx, func() error {
+		target := none
+		if id != "" {
+			i, ok := s.t.ids[id]
+			if !ok {
+				return &EntryNotFoundError{ID: id}
+			}
+			target = s.t.canonical(i)
+		}
+		if target == s.t.leaf && target == s.t.canonical(s.t.under) {
+			return nil
+		}
+		e := s.leafRow(s.rowID(target))
+		return s.commit(&batch{entries: []Entry{e}, own: []rowOwn{{generation: s.t.gen + 1}}, sync: true})
+	})
+}
+
+// leafRow makes the control row that moves the leaf. Readers that do not know such rows take it
+// for an entry under its target, which leads them to the same branch.
+func (s *session) leafRow(target string) Entry {
+	extra := rawFields("targetId", target)
+	if target == "" {
+		extra = rawFields("targetId", nil)
+	}
+	used := func(id string) bool { _, ok := s.t.ids[id]; return ok }
+	return Entry{
+		Type: EntryLeaf, ID: s.freeID(used), ParentID: target, Extra: extra,
+		Timestamp: s.now().UTC().Truncate(time.Millisecond),
+	}
+}
+
+// refuseReserved drops members that would be mistaken for this package's own.
+func (e *Entry) refuseReserved() {
+	for _, name := range [...]string{"type", "id", "parentId", "appendMode", fieldKey, fieldBatch} {
+		if _, ok := e.Extra[name]; ok {
+			e.Extra = withoutFields(e.Extra, name)
+		}
+	}
+}
+
+// A handle is one opened log on a session.
+type handle struct {
+	s       *session
+	release func() error
+
+	once sync.Once
+	gone atomic.Bool
+	err  error
+}
+
+var _ Log = (*handle)(nil)
+
+func (h *handle) state() (*snapshot, error) {
+	if h.gone.Load() {
+		return h.s.snap.Load(), errClosed
+	}
+	return h.s.current()
+}
+
+func (h *handle) Header() Header {
+	snap, _ := h.state() // a header is known even when following fails
+	return snap.header
+}
+
+func (h *handle) Problems() []Problem {
+	snap, err := h.state()
+	if err != nil && !errors.Is(err, errClosed) {
+		return append([]Problem{{Err: err}}, snap.problems...)
+	}
+	return snap.listProblems()
+}
+
+func (h *handle) Branch(ctx context.Context) iter.Seq2[Entry, error] {
+	return h.each(ctx, (*snapshot).branch)
+}
+
+func (h *handle) Entries(ctx context.Context) iter.Seq2[Entry, error] {
+	return h.each(ctx, (*snapshot).entries)
+}
+
+func (h *handle) each(ctx context.Context, walk func(*snapshot, context.Context, func(Entry, error) bool)) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		snap, err := h.state()
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		walk(snap, ctx, yield)
+	}
+}
+
+func (h *handle) View(ctx context.Context) (View, error) {
+	snap, err := h.state()
+	if err != nil {
+		return View{}, err
+	}
+	return snap.readView(ctx)
+}
+
+func (h *handle) Append(ctx context.Context, entries ...Entry) ([]Entry, error) {
+	if h.gone.Load() {
+		return nil, errClosed
+	}
+	return h.s.append(ctx, entries)
+}
+
+func (h *handle) CommitCompaction(ctx context.Context, gen Generation, c Compaction) (Entry, error) {
+	if h.gone.Load() {
+		return Entry{}, errClosed
+	}
+	return h.s.commitCompaction(ctx, gen, c)
+}
+
+func (h *handle) SetLeaf(ctx context.Context, entryID string) error {
+	if h.gone.Load() {
+		return errClosed
+	}
+	return h.s.setLeaf(ctx, entryID)
+}
+
+func (h *handle) Close() error {
+	h.once.Do(func() {
+		h.gone.Store(true)
+		h.err = h.release()
+	})
+	return h.err
+}

@@ -1,0 +1,367 @@
+package transcript
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// currentVersion is the file format that is written.
+const currentVersion = 3
+
+// none is the index of no row.
+const none = int32(-1)
+
+// A row is what a log knows of an entry without holding it: where it is and how it hangs in the
+// tree. Published rows never change.
+type row struct {
+	id     string
+	key    string // message key where it is not the id
+	held   *Entry // the entry itself, when it is nowhere else
+	off    int64  // position in the file, when it is there
+	n      int32
+	line   int32
+	parent int32 // the row named as parent, opaque and leaf rows included
+	kept   int32 // compaction: the first kept row
+	kind   kind
+	side   bool
+}
+
+// bridged reports whether r is transparent in the tree: its children hang under its own parent.
+func (r *row) bridged() bool { return r.kind == kindOpaque || r.kind == kindLeaf }
+
+// rowInfo is what the tree must learn of a row to place it.
+type rowInfo struct {
+	typ         EntryType
+	id          string
+	hasID       bool
+	parent      string
+	parentKnown bool // the row says what its parent is, if only that it has none
+	side        bool
+	target      string // leaf
+	targetKnown bool
+	appendUnder *string
+	kept        string // compaction
+	keptIndex   int    // version 1 compaction, counting the header; 0: none
+	key         string
+	batch       int
+	generation  Generation
+	role        string
+	bad         error // the row cannot be used, but its id bridges
+}
+
+// A tree is the index of a log under construction. It belongs to the log's writer.
+type tree struct {
+	rows     []row
+	ids      map[string]int32 // the last row with that id
+	leaf     int32
+	under    int32 // where the next row hangs; the leaf, unless a leaf row says otherwise
+	gen      Generation
+	problems []Problem
+
+	waiting map[string][]int32 // rows whose parent has not been seen, by its id
+	dups    map[string]int     // how often an id came again
+	chain   [sha256.Size]byte  // over the rows without an id
+	version int
+	shared  bool // rows are published: clone before changing one
+}
+
+func newTree(version int) *tree {
+	return &tree{
+		ids: make(map[string]int32), leaf: none, under: none, version: version,
+		waiting: make(map[string][]int32), dups: make(map[string]int),
+	}
+}
+
+func (t *tree) problem(line int32, format string, args ...any) {
+	t.problems = append(t.problems, Problem{Line: int(line), Err: fmt.Errorf(format, args...)})
+}
+
+// add places a row under what it names as its parent and moves the leaf.
+func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
+	at := int32(len(t.rows))
+	r.kind, r.side, r.id, r.key, r.kept = kindOf(info.typ), info.side, info.id, info.key, none
+	if r.kind == kindMessage && info.role == string(message.RoleAssistant) {
+		r.kind = kindAssistant
+	}
+	if info.bad != nil {
+		r.kind = kindOpaque
+		t.problems = append(t.problems, Problem{Line: int(r.line), Err: info.bad})
+	}
+	if !info.hasID {
+		r.id = t.deriveID(raw)
+	}
+	r.parent = t.parentOf(info, r.line, r.id, at)
+	t.name(&r, at)
+	if r.kind == kindCompaction {
+		r.kept = t.keptOf(info, at)
+	}
+	t.rows = append(t.rows, r)
+	t.move(info, at)
+	t.adopt(r.id, at)
+	return at
+}
+
+// name registers the row's id. The last row with an id owns it; the message key of a row whose id
+// was taken already is one of its own, or two messages would look like one.
+func (t *tree) name(r *row, at int32) {
+	if _, taken := t.ids[r.id]; taken {
+		t.dups[r.id]++
+		t.problem(r.line, "id %q is used again", r.id)
+		if r.key == "" {
+			sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", r.id, t.dups[r.id]))
+			r.key = hex.EncodeToString(sum[:keyBytes])
+		}
+	}
+	t.ids[r.id] = at
+}
+
+// deriveID gives a row without an id one that follows from the rows before it, so that it is the
+// same whenever the file is opened.
+func (t *tree) deriveID(raw []byte) string {
+	h := sha256.New()
+	h.Write(t.chain[:])
+	h.Write(raw)
+	h.Sum(t.chain[:0])
+	full := hex.EncodeToString(t.chain[:])
+	for n := 8; n < len(full); n += 8 {
+		if _, taken := t.ids[full[:n]]; !taken {
+			return full[:n]
+		}
+	}
+	return full
+}
+
+func (t *tree) parentOf(info rowInfo, line int32, id string, at int32) int32 {
+	switch {
+	case t.version < 2 && !info.parentKnown:
+		return at - 1
+	case !info.parentKnown:
+		return t.under
+	case info.parent == "":
+		return none
+	}
+	if p, ok := t.ids[info.parent]; ok {
+		return p
+	}
+	if info.parent == id {
+		t.problem(line, "entry %q is its own parent", id)
+		return none
+	}
+	t.waiting[info.parent] = append(t.waiting[info.parent], at)
+	return none
+}
+
+func (t *tree) keptOf(info rowInfo, at int32) int32 {
+	if t.version < 2 && info.keptIndex > 0 {
+		if i := info.keptIndex - 1; i < len(t.rows) {
+			return int32(i)
+		}
+		return none
+	}
+	if k, ok := t.ids[info.kept]; ok && info.kept != "" {
+		return k
+	}
+	return none
+}
+
+// move updates leaf and generation for the row just added.
+func (t *tree) move(info rowInfo, at int32) {
+	r := &t.rows[at]
+	switch {
+	case r.kind == kindOpaque:
+	case r.kind == kindLeaf:
+		t.control(info, at)
+	case r.side:
+	default:
+		p := t.canonical(r.parent)
+		if jumped := p != t.leaf && p != t.canonical(t.under); jumped || r.kind == kindCompaction {
+			t.gen++
+		}
+		t.leaf, t.under = at, at
+	}
+}
+
+// control applies a leaf row. Its id stands for its target from then on.
+func (t *tree) control(info rowInfo, at int32) {
+	t.gen = max(t.gen+1, info.generation)
+	target := none
+	if info.target != "" {
+		k, ok := t.ids[info.target]
+		if !ok || k == at {
+			t.problem(t.rows[at].line, "leaf row names %q, which is not in the session", info.target)
+			return
+		}
+		target = t.canonical(k)
+	} else if !info.targetKnown {
+		t.problem(t.rows[at].line, "leaf row has no target")
+		return
+	}
+	t.rows[at].parent = target
+	t.leaf, t.under = target, target
+	if info.appendUnder != nil {
+		if k, ok := t.ids[*info.appendUnder]; ok {
+			t.under = t.canonical(k)
+		}
+	}
+}
+
+// adopt hangs rows that came before their parent under it, unless that would close a circle.
+func (t *tree) adopt(id string, at int32) {
+	children, ok := t.waiting[id]
+	if !ok {
+		return
+	}
+	delete(t.waiting, id)
+	if t.shared {
+		t.rows, t.shared = slices.Clone(t.rows), false
+	}
+	for _, c := range children {
+		if t.descends(at, c) {
+			t.problem(t.rows[c].line, "entry %q is its own ancestor", t.rows[c].id)
+			continue
+		}
+		t.rows[c].parent = at
+	}
+}
+
+// descends reports whether row i has row ancestor above it or is it.
+func (t *tree) descends(i, ancestor int32) bool {
+	for ; i != none; i = t.rows[i].parent {
+		if i == ancestor {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical returns the nearest row at or above i that is part of the tree proper.
+func (t *tree) canonical(i int32) int32 { return canonical(t.rows, i) }
+
+func canonical(rows []row, i int32) int32 {
+	for i != none && rows[i].bridged() {
+		i = rows[i].parent
+	}
+	return i
+}
+
+// orphans lists the rows whose parent never came.
+func (t *tree) orphans() []Problem {
+	var out []Problem
+	for id, rows := range t.waiting {
+		for _, i := range rows {
+			out = append(out, Problem{Line: int(t.rows[i].line), Err: fmt.Errorf("parent %q is not in the session", id)})
+		}
+	}
+	return out
+}
+
+// path returns the rows from the root down to leaf.
+func path(rows []row, leaf int32) []int32 {
+	var out []int32
+	for i := canonical(rows, leaf); i != none; i = canonical(rows, rows[i].parent) {
+		out = append(out, i)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+var errNotRow = errors.New("not a session row")
+
+// readInfo finds what the tree must know in a scanned row.
+func readInfo(fields []field, scanErr error) (rowInfo, error) {
+	var info rowInfo
+	var role error
+	for _, f := range fields {
+		s, isString := rawString(f.val)
+		switch f.name {
+		case "type":
+			info.typ = EntryType(s)
+		case "id":
+			info.id, info.hasID = s, isString && s != ""
+			if !isString && string(f.val) != "null" {
+				info.bad = errors.New("id is not a string")
+			}
+		case "parentId":
+			info.parent, info.parentKnown = s, isString || string(f.val) == "null"
+		case "appendMode":
+			info.side = s == "side"
+		case "targetId":
+			info.target, info.targetKnown = s, isString || string(f.val) == "null"
+		case "appendParentId":
+			if isString {
+				info.appendUnder = &s
+			}
+		case "firstKeptEntryId":
+			info.kept = s
+		case "firstKeptEntryIndex":
+			info.keptIndex, _ = rawInt(f.val)
+		case "message":
+			info.role, role = readRole(f.val)
+		case fieldKey:
+			info.key = s
+		case fieldBatch:
+			info.batch, _ = rawInt(f.val)
+		case fieldGeneration:
+			if n, ok := rawInt(f.val); ok && n > 0 {
+				info.generation = Generation(n)
+			}
+		}
+	}
+	return info.check(fields, role, scanErr)
+}
+
+// check decides what a scanned row is good for.
+func (info rowInfo) check(fields []field, role, scanErr error) (rowInfo, error) {
+	known := kindOf(info.typ) != kindOpaque
+	switch {
+	case scanErr != nil && info.hasID && info.parentKnown:
+		info.bad = scanErr // what can still be read of the row keeps its children attached
+		return info, nil
+	case scanErr != nil:
+		return info, scanErr
+	case strings.TrimSpace(string(info.typ)) == "":
+		return info, errNotRow
+	case info.typ == "session":
+		return info, errors.New("session header in the middle of a session")
+	case info.bad != nil:
+		return info, info.bad
+	case !known && !(info.hasID && info.parentKnown):
+		return info, fmt.Errorf("row of type %q has no id and parent", info.typ)
+	case info.typ == EntryMessage && !hasField(fields, "message"):
+		info.bad = errors.New("message row without a message")
+	case info.typ == EntryMessage && role != nil:
+		info.bad = role
+	}
+	return info, nil
+}
+
+func hasField(fields []field, name string) bool {
+	return slices.ContainsFunc(fields, func(f field) bool { return f.name == name })
+}
+
+// readRole returns the role of a message, or what is wrong with a message that cannot be one.
+func readRole(raw []byte) (string, error) {
+	if raw[0] != '{' {
+		return "", errors.New("message is not an object")
+	}
+	fields, err := scanObject(raw, make([]field, 0, 12))
+	if err != nil {
+		return "", err
+	}
+	for i := len(fields) - 1; i >= 0; i-- {
+		if fields[i].name != "role" {
+			continue
+		}
+		if s, ok := rawString(fields[i].val); ok && strings.TrimSpace(s) != "" {
+			return s, nil
+		}
+		break
+	}
+	return "", errors.New("message has no role")
+}

@@ -1,0 +1,210 @@
+package transcript
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// thinkingOff is the level of a branch on which none was set.
+const thinkingOff = "off"
+
+// A snapshot is one immutable state of a log. Readers work on it while the log goes on.
+type snapshot struct {
+	src      source // where rows that are not held are read
+	header   Header
+	rows     []row
+	leaf     int32
+	gen      Generation
+	problems []Problem
+	version  int // of the rows as stored
+
+	mu   sync.Mutex // held while the view is built
+	view *View
+}
+
+// source reads stored rows. It is safe for concurrent use.
+type source interface {
+	ReadAt(p []byte, off int64) (int, error)
+}
+
+// readView returns the model view, building it when this snapshot was never asked.
+func (s *snapshot) readView(ctx context.Context) (View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view == nil {
+		v, err := s.buildView(ctx)
+		if err != nil {
+			return View{}, err
+		}
+		s.view = &v
+	}
+	return s.view.lend(), nil
+}
+
+// known returns the view if it has been built already.
+func (s *snapshot) known() *View {
+	if !s.mu.TryLock() { // being built by a reader: the successor builds its own
+		return nil
+	}
+	defer s.mu.Unlock()
+	return s.view
+}
+
+// lend returns v with a clipped list, so that an append by the borrower reallocates.
+func (v *View) lend() View {
+	out := *v
+	out.Messages = slices.Clip(v.Messages)
+	return out
+}
+
+func (s *snapshot) buildView(ctx context.Context) (View, error) {
+	branch := path(s.rows, s.leaf)
+	v := View{ThinkingLevel: thinkingOff, Generation: s.gen}
+	if err := s.readState(ctx, branch, &v); err != nil {
+		return View{}, err
+	}
+	last := s.lastCompaction(branch)
+	shown := branch
+	if last >= 0 {
+		from := s.keptFrom(branch, last)
+		shown = slices.Concat(branch[from:last], branch[last+1:])
+		e, err := newRowReader(s).entry(branch[last])
+		if err != nil {
+			return View{}, err
+		}
+		if m, ok := e.InView(); ok {
+			v.Messages = append(v.Messages, m)
+		}
+	}
+	rows := s.withMessages(shown)
+	entries, err := s.decodeAll(ctx, rows)
+	if err != nil {
+		return View{}, err
+	}
+	v.Messages = slices.Grow(v.Messages, len(entries))
+	for i := range entries {
+		v.show(&entries[i], s.rows[rows[i]].messageKey())
+	}
+	return v, nil
+}
+
+// show adds what e contributes behind the last compaction.
+func (v *View) show(e *Entry, key string) {
+	if e.Type == EntryCompaction {
+		return
+	}
+	m, ok := e.InView()
+	if !ok {
+		return
+	}
+	if e.Type == EntryCustomMessage {
+		m.Key = key
+	}
+	v.Messages = append(v.Messages, m)
+}
+
+// track follows the state that e sets.
+func (v *View) track(e *Entry) {
+	switch e.Type {
+	case EntryThinkingLevelChange:
+		v.ThinkingLevel = e.Field("thinkingLevel")
+	case EntryModelChange:
+		v.Provider, v.Model = e.Field("provider"), e.Field("modelId")
+	case EntryMessage:
+		if e.Message != nil && e.Message.Role == message.RoleAssistant {
+			v.Provider, v.Model = e.Message.Provider, e.Message.Model
+		}
+	}
+}
+
+// readState finds the last thinking level and the last model on the branch, from the end, so
+// that a long history before the last compaction is not decoded for it.
+func (s *snapshot) readState(ctx context.Context, branch []int32, v *View) error {
+	rd := newRowReader(s)
+	var level, model bool
+	for i := len(branch) - 1; i >= 0 && !(level && model); i-- {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		r := &s.rows[branch[i]]
+		wanted := r.kind == kindThinking && !level || (r.kind == kindModelChange || r.kind == kindAssistant) && !model
+		if !wanted {
+			continue
+		}
+		e, err := rd.entry(branch[i])
+		if err != nil {
+			return err
+		}
+		v.track(&e)
+		level = level || r.kind == kindThinking
+		model = model || r.kind != kindThinking
+	}
+	return nil
+}
+
+func (s *snapshot) lastCompaction(branch []int32) int {
+	for i := len(branch) - 1; i >= 0; i-- {
+		if s.rows[branch[i]].kind == kindCompaction {
+			return i
+		}
+	}
+	return -1
+}
+
+// keptFrom returns the position in branch of the first row that the compaction at position last
+// keeps; last itself when it keeps none.
+func (s *snapshot) keptFrom(branch []int32, last int) int {
+	kept := s.rows[branch[last]].kept
+	if kept == none {
+		return last
+	}
+	before := branch[:last]
+	if c := canonical(s.rows, kept); c != none {
+		if i := slices.Index(before, c); i >= 0 {
+			return i
+		}
+		return last
+	}
+	// A row of an unknown type before the root: the first row under it.
+	for i, b := range before {
+		for p := s.rows[b].parent; p != none && s.rows[p].bridged(); p = s.rows[p].parent {
+			if p == kept {
+				return i
+			}
+		}
+	}
+	return last
+}
+
+// withMessages drops the rows that never contribute a message.
+func (s *snapshot) withMessages(branch []int32) []int32 {
+	out := make([]int32, 0, len(branch))
+	for _, i := range branch {
+		switch s.rows[i].kind {
+		case kindMessage, kindAssistant, kindCustomMessage, kindBranchSummary:
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// extend returns the view after the entries were appended under the leaf of the snapshot that v
+// belongs to; nil when it has to be built anew. The list shares v's memory: nobody else appends
+// to it, because what is lent is clipped and only the newest snapshot is extended.
+func (v *View) extend(entries []Entry, gen Generation) *View {
+	if v == nil || gen != v.Generation {
+		return nil
+	}
+	out := *v
+	for i := range entries {
+		if entries[i].Side {
+			continue
+		}
+		out.track(&entries[i])
+		out.show(&entries[i], entries[i].ID)
+	}
+	return &out
+}
