@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -66,7 +67,6 @@ type rowOwn struct {
 type objectWriter struct {
 	buf   bytes.Buffer
 	names []string
-	err   error
 }
 
 func (w *objectWriter) raw(name string, value []byte) {
@@ -78,11 +78,7 @@ func (w *objectWriter) raw(name string, value []byte) {
 	w.names = append(w.names, name)
 	w.buf.Write(encodeString(name))
 	w.buf.WriteByte(':')
-	if bytes.IndexByte(value, '\n') < 0 {
-		w.buf.Write(value)
-	} else if err := json.Compact(&w.buf, value); err != nil { // a row is one line
-		w.err = err
-	}
+	w.buf.Write(jsonx.OneLine(value)) // a row is one line
 }
 
 func (w *objectWriter) str(name, value string) { w.raw(name, encodeString(value)) }
@@ -125,7 +121,7 @@ func (w *objectWriter) content(e Entry) error {
 		w.str("fromId", e.Summary.FromID)
 		w.str("summary", e.Summary.Summary)
 	}
-	return w.err
+	return nil
 }
 
 func (w *objectWriter) end() []byte {
@@ -249,41 +245,22 @@ func (e *Entry) setExtra(name string, raw json.RawMessage) {
 	e.Extra[name] = raw
 }
 
-// encodeMessage writes m without the escapes that encoding/json adds for HTML.
-func encodeMessage(m message.Message) ([]byte, error) { return encodeJSON(m) }
-
-func encodeJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(buf.Bytes(), "\n"), nil
-}
+func encodeMessage(m message.Message) ([]byte, error) { return m.AppendJSON(nil) }
 
 func decodeMessage(raw []byte) (message.Message, error) {
 	var m message.Message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return message.Message{}, err
-	}
-	return m, nil
+	err := m.UnmarshalJSON(raw)
+	return m, err
 }
 
-func encodeString(s string) []byte {
-	raw, err := encodeJSON(s)
-	if err != nil { // strings always encode
-		return []byte(`""`)
-	}
-	return raw
-}
+func encodeString(s string) []byte { return jsonx.AppendString(nil, s) }
 
 // rawFields builds an Extra map from names and values.
 func rawFields(pairs ...any) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, _ := pairs[i].(string)
-		raw, err := encodeJSON(pairs[i+1])
+		raw, err := jsonx.Marshal(pairs[i+1])
 		if err != nil {
 			raw = []byte("null")
 		}

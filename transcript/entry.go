@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -186,4 +187,13 @@ func kindOf(t EntryType) kind {
 		return kindSessionInfo
 	}
 	return kindOpaque
+}
+
+// withoutFields returns m without some names.
+func withoutFields(m map[string]json.RawMessage, names ...string) map[string]json.RawMessage {
+	out := maps.Clone(m)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
 }

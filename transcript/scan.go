@@ -182,9 +182,9 @@ const (
 func special(w uint64) uint64 {
 	quote := w ^ (eachByte * '"')
 	slash := w ^ (eachByte * '\\')
-	return ((quote - eachByte) & ^quote |
-		(slash - eachByte) & ^slash |
-		(w - eachByte*0x20) & ^w) & highBits
+	return ((quote-eachByte) & ^quote |
+		(slash-eachByte) & ^slash |
+		(w-eachByte*0x20) & ^w) & highBits
 }
 
 func (s *scanner) str() error {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"iter"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +48,8 @@ type batch struct {
 type backend interface {
 	// begin keeps other processes from writing and brings the session up to date.
 	begin(ctx context.Context, s *session) (end func(), err error)
+	// mark describes what is stored for a snapshot about to be published.
+	mark() any
 	// stale reports whether snap may be behind what is stored. Any goroutine may call it.
 	stale(snap *snapshot) bool
 	// follow brings the session up to date without waiting for other writers.
@@ -81,13 +81,19 @@ func newSession(o settings, h Header, t *tree, src source, back backend) *sessio
 }
 
 // publish makes the state of the tree visible to readers. v is its view where that is known.
-func (s *session) publish(v *View) {
+func (s *session) publish(v *View) { s.snap.Store(s.freeze(v)) }
+
+// freeze takes a snapshot of the tree.
+func (s *session) freeze(v *View) *snapshot {
 	s.t.shared = true
-	problems := append(s.t.problems[:len(s.t.problems):len(s.t.problems)], s.t.orphans()...)
-	s.snap.Store(&snapshot{
+	problems := slices.Concat(s.t.problems, s.t.orphans())
+	if s.t.torn != nil {
+		problems = append(problems, *s.t.torn)
+	}
+	return &snapshot{
 		src: s.src, header: s.header, rows: s.t.rows, leaf: s.t.leaf, gen: s.t.gen,
-		problems: problems, version: s.t.version, view: v,
-	})
+		problems: problems, version: s.t.version, view: v, mark: s.back.mark(),
+	}
 }
 
 // lock makes the caller the writer.
@@ -170,7 +176,6 @@ func (s *session) append(ctx context.Context, entries []Entry) ([]Entry, error) 
 // place fills in ids, parents, times and keys, and lets the redaction see every message.
 func (s *session) place(entries []Entry) error {
 	taken := make(map[string]bool, len(entries))
-	leaf := s.rowID(s.t.leaf)
 	parent := s.rowID(s.t.canonical(s.t.under))
 	for i := range entries {
 		e := &entries[i]
@@ -186,12 +191,10 @@ func (s *session) place(entries []Entry) error {
 		}
 		s.fill(e)
 		e.refuseReserved()
-		if e.Side {
-			continue
+		if !e.Side {
+			parent = e.ID
 		}
-		leaf, parent = e.ID, e.ID
 	}
-	_ = leaf
 	return nil
 }
 
@@ -425,90 +428,29 @@ func (e *Entry) refuseReserved() {
 	}
 }
 
-// A handle is one opened log on a session.
-type handle struct {
-	s       *session
-	release func() error
-
-	once sync.Once
-	gone atomic.Bool
-	err  error
-}
-
-var _ Log = (*handle)(nil)
-
-func (h *handle) state() (*snapshot, error) {
-	if h.gone.Load() {
-		return h.s.snap.Load(), errClosed
+// publishNew shows rows that were read since known rows were there.
+func (s *session) publishNew(known int) {
+	before, snap := s.snap.Load().known(), s.freeze(nil)
+	defer s.snap.Store(snap)
+	if before == nil || before.Generation != s.t.gen {
+		return
 	}
-	return h.s.current()
-}
-
-func (h *handle) Header() Header {
-	snap, _ := h.state() // a header is known even when following fails
-	return snap.header
-}
-
-func (h *handle) Problems() []Problem {
-	snap, err := h.state()
-	if err != nil && !errors.Is(err, errClosed) {
-		return append([]Problem{{Err: err}}, snap.problems...)
-	}
-	return snap.listProblems()
-}
-
-func (h *handle) Branch(ctx context.Context) iter.Seq2[Entry, error] {
-	return h.each(ctx, (*snapshot).branch)
-}
-
-func (h *handle) Entries(ctx context.Context) iter.Seq2[Entry, error] {
-	return h.each(ctx, (*snapshot).entries)
-}
-
-func (h *handle) each(ctx context.Context, walk func(*snapshot, context.Context, func(Entry, error) bool)) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		snap, err := h.state()
-		if err != nil {
-			yield(Entry{}, err)
-			return
+	var added []int32
+	for i := known; i < len(s.t.rows); i++ {
+		if r := &s.t.rows[i]; !r.bridged() && !r.side {
+			added = append(added, int32(i))
 		}
-		walk(snap, ctx, yield)
+	}
+	entries, err := snap.decodeAll(context.Background(), added)
+	if err == nil { // else the reader that asks for the view gets the error
+		snap.view = before.extend(entries, s.t.gen)
 	}
 }
 
-func (h *handle) View(ctx context.Context) (View, error) {
-	snap, err := h.state()
-	if err != nil {
-		return View{}, err
-	}
-	return snap.readView(ctx)
-}
-
-func (h *handle) Append(ctx context.Context, entries ...Entry) ([]Entry, error) {
-	if h.gone.Load() {
-		return nil, errClosed
-	}
-	return h.s.append(ctx, entries)
-}
-
-func (h *handle) CommitCompaction(ctx context.Context, gen Generation, c Compaction) (Entry, error) {
-	if h.gone.Load() {
-		return Entry{}, errClosed
-	}
-	return h.s.commitCompaction(ctx, gen, c)
-}
-
-func (h *handle) SetLeaf(ctx context.Context, entryID string) error {
-	if h.gone.Load() {
-		return errClosed
-	}
-	return h.s.setLeaf(ctx, entryID)
-}
-
-func (h *handle) Close() error {
-	h.once.Do(func() {
-		h.gone.Store(true)
-		h.err = h.release()
-	})
-	return h.err
+// close ends the session for everyone who has it open.
+func (s *session) close() error {
+	<-s.writer
+	defer s.unlock()
+	s.closed.Store(true)
+	return s.back.close()
 }

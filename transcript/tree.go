@@ -63,6 +63,7 @@ type tree struct {
 	under    int32 // where the next row hangs; the leaf, unless a leaf row says otherwise
 	gen      Generation
 	problems []Problem
+	torn     *Problem // the last row, if it is incomplete so far
 
 	waiting map[string][]int32 // rows whose parent has not been seen, by its id
 	dups    map[string]int     // how often an id came again

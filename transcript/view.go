@@ -20,6 +20,7 @@ type snapshot struct {
 	gen      Generation
 	problems []Problem
 	version  int // of the rows as stored
+	mark     any // what was stored then, for the backend
 
 	mu   sync.Mutex // held while the view is built
 	view *View

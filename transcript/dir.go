@@ -1,0 +1,288 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// OpenDir returns the store of the session files in dir, which is made when it is missing. It
+// stays within dir: ids that would lead elsewhere are an [*InvalidIDError], and links are not
+// followed. Files are readable by their owner only.
+func OpenDir(dir string, opts *DirOptions) (Store, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("opening store %q: %w", dir, err)
+	}
+	if opts == nil {
+		opts = &DirOptions{}
+	}
+	if !opts.ReadOnly {
+		if err := os.MkdirAll(dir, dirMode); err != nil {
+			return nil, fmt.Errorf("opening store: %w", err)
+		}
+	}
+	root, err := openFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening store: %w", err)
+	}
+	return newDirStore(root, *opts), nil
+}
+
+func newDirStore(root fileSystem, opts DirOptions) *dirStore {
+	return &dirStore{settings: opts.settings(), opts: opts, fs: root, open: make(map[string]*openSession)}
+}
+
+// dirStore keeps sessions as files of one folder.
+type dirStore struct {
+	settings
+	opts DirOptions
+	fs   fileSystem
+
+	mu   sync.Mutex
+	open map[string]*openSession // by session id
+}
+
+// openSession counts the logs that are open on a session.
+type openSession struct {
+	s    *session
+	logs int
+}
+
+func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if st.opts.ReadOnly {
+		return nil, fmt.Errorf("creating session: the store is read-only: %w", fs.ErrPermission)
+	}
+	if err := h.complete(st.now); err != nil {
+		return nil, fmt.Errorf("creating session: %w", err)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	_, err := st.find(h.ID)
+	if _, isOpen := st.open[h.ID]; isOpen || err == nil {
+		return nil, fmt.Errorf("creating session %q: %w", h.ID, fs.ErrExist)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("creating session %q: %w", h.ID, err)
+	}
+	b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h)}
+	return st.handle(h.ID, newSession(st.settings, h, newTree(currentVersion), nil, b)), nil
+}
+
+func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if o, ok := st.open[sessionID]; ok {
+		return st.handle(sessionID, o.s), nil
+	}
+	name, err := st.find(sessionID)
+	if err != nil {
+		return nil, fmt.Errorf("opening session %q: %w", sessionID, err)
+	}
+	s, err := openStored(st.fs, name, name, &st.opts)
+	if err != nil {
+		return nil, err
+	}
+	return st.handle(sessionID, s), nil
+}
+
+// handle gives out one more log on a session. The caller holds mu.
+func (st *dirStore) handle(id string, s *session) Log {
+	o, ok := st.open[id]
+	if !ok {
+		o = &openSession{s: s}
+		st.open[id] = o
+	}
+	o.logs++
+	return &handle{s: s, release: func() error { return st.release(id, o) }}
+}
+
+func (st *dirStore) release(id string, o *openSession) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	o.logs--
+	if o.logs > 0 {
+		return nil
+	}
+	if st.open[id] == o {
+		delete(st.open, id)
+	}
+	return o.s.close()
+}
+
+func (st *dirStore) List(ctx context.Context) iter.Seq2[Header, error] {
+	return func(yield func(Header, error) bool) {
+		headers, failed, err := st.headers()
+		if err != nil {
+			yield(Header{}, fmt.Errorf("listing sessions: %w", err))
+			return
+		}
+		for _, h := range headers {
+			if ctx.Err() != nil {
+				yield(Header{}, context.Cause(ctx))
+				return
+			}
+			if !yield(h, nil) {
+				return
+			}
+		}
+		for _, err := range failed {
+			if !yield(Header{}, fmt.Errorf("listing sessions: %w", err)) {
+				return
+			}
+		}
+	}
+}
+
+// headers reads the headers of all files, and of the sessions that have none yet.
+func (st *dirStore) headers() ([]Header, []error, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	names, err := st.sessionFiles()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []Header
+	var failed []error
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		h, err := st.readHeader(name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		seen[h.ID] = true
+		out = append(out, h)
+	}
+	for id, o := range st.open {
+		if !seen[id] {
+			out = append(out, o.s.snap.Load().header)
+		}
+	}
+	sortHeaders(out)
+	return out, failed, nil
+}
+
+func (st *dirStore) Fork(ctx context.Context, sessionID, leafEntryID string) (Log, error) {
+	return fork(ctx, st, sessionID, leafEntryID)
+}
+
+func (st *dirStore) Rotate(ctx context.Context, sessionID string, successor Header) (Log, error) {
+	return rotate(ctx, st, sessionID, successor)
+}
+
+func (st *dirStore) Delete(ctx context.Context, sessionID string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if st.opts.ReadOnly {
+		return fmt.Errorf("deleting session %q: the store is read-only: %w", sessionID, fs.ErrPermission)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	o, isOpen := st.open[sessionID]
+	name, err := st.find(sessionID)
+	switch {
+	case err == nil:
+		err = st.fs.remove(name)
+	case errors.Is(err, fs.ErrNotExist) && isOpen:
+		err = nil // never written
+	}
+	if err != nil {
+		return fmt.Errorf("deleting session %q: %w", sessionID, err)
+	}
+	if isOpen {
+		o.s.closed.Store(true)
+		delete(st.open, sessionID)
+	}
+	return nil
+}
+
+// sessionFiles lists the names of session files in the order of their names, which is their age.
+func (st *dirStore) sessionFiles() ([]string, error) {
+	names, err := st.fs.list()
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, fileExt) })
+	slices.Sort(names)
+	return names, nil
+}
+
+// find returns the file of a session: by its name where the file is named as usual, else by the
+// headers of the files that are not.
+func (st *dirStore) find(id string) (string, error) {
+	if err := checkSessionID(id); err != nil {
+		return "", err
+	}
+	names, err := st.sessionFiles()
+	if err != nil {
+		return "", err
+	}
+	want := escapeID(id)
+	var others []string
+	for _, name := range names {
+		stem := strings.TrimSuffix(name, fileExt)
+		if _, rest, ok := strings.Cut(stem, "_"); ok && rest == want || stem == want {
+			return name, nil
+		}
+		others = append(others, name)
+	}
+	for _, name := range others {
+		if h, err := st.readHeader(name); err == nil && h.ID == id {
+			return name, nil
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// readHeader reads the first line of a file.
+func (st *dirStore) readHeader(name string) (Header, error) {
+	info, err := st.fs.lstat(name)
+	if err != nil {
+		return Header{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Header{}, &NotSessionError{Path: name, Reason: "not a regular file"}
+	}
+	f, err := st.fs.open(name, os.O_RDONLY)
+	if err != nil {
+		return Header{}, err
+	}
+	defer f.Close()
+	lines := lineReader{src: f, size: info.Size()}
+	text, off, err := lines.next()
+	if err != nil {
+		return Header{}, &NotSessionError{Path: name, Reason: "the file is empty"}
+	}
+	h, err := decodeHeader(trimLine(text, off == 0))
+	if err != nil {
+		return Header{}, &NotSessionError{Path: name, Reason: err.Error()}
+	}
+	return h, nil
+}
+
+// escapeID writes a session id so that every file system takes it as part of a name.
+func escapeID(id string) string {
+	var b strings.Builder
+	for _, c := range []byte(id) {
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+		if plain {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,302 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// SyncMode says when appended rows are forced to the disk. Whatever the mode, an append that has
+// returned survives the end of the process, however it ends; the modes differ in what survives
+// the end of the machine.
+type SyncMode string
+
+const (
+	// SyncNone, the zero value, leaves it to the operating system.
+	SyncNone SyncMode = ""
+	// SyncTurn forces them when a turn ends: with an assistant message that calls no tool, a
+	// compaction, a rewrite, a leaf move or Close.
+	SyncTurn SyncMode = "turn"
+	// SyncEntry forces them before every Append returns.
+	SyncEntry SyncMode = "entry"
+)
+
+// Valid reports whether m is one of the modes.
+func (m SyncMode) Valid() bool { return m == SyncNone || m == SyncTurn || m == SyncEntry }
+
+// DirOptions configure stored sessions. The zero value is a store that writes each append at once.
+type DirOptions struct {
+	// Sync says when appended rows reach the disk. Optional; if zero, [SyncNone].
+	Sync SyncMode
+	// Lazy writes nothing before the first assistant message, as the reference does. Until then
+	// an append is only in memory.
+	Lazy bool
+	// ReadOnly refuses everything that would write, with an error matching [fs.ErrPermission].
+	ReadOnly bool
+	// Now is the clock. Optional; if nil, [time.Now].
+	Now func() time.Time
+	// NewID makes entry ids. Optional; if nil, eight random hexadecimal digits. An id that the
+	// log has already is asked for again.
+	NewID func() string
+	// Redact changes what is stored: every message, summary and custom message passes through it
+	// once, before it is stored. It must not change its argument in place. Message keys do not
+	// depend on what it does. Optional.
+	Redact func(message.Message) message.Message
+}
+
+// Validate lists every contradiction in o.
+func (o *DirOptions) Validate() error {
+	if o != nil && !o.Sync.Valid() {
+		return fmt.Errorf("unknown sync mode %q", o.Sync)
+	}
+	return nil
+}
+
+func (o *DirOptions) settings() settings {
+	return settings{now: o.Now, newID: o.NewID, redact: o.Redact}.withDefaults()
+}
+
+// lockPoll is the pause between attempts to take a lock that another process holds.
+const lockPoll = 2 * time.Millisecond
+
+// fileBackend keeps a session in a JSON Lines file. All fields belong to the writer.
+type fileBackend struct {
+	opts DirOptions
+	fs   fileSystem
+	name string // in fs
+	x    *indexer
+
+	f        storedFile // nil: nothing is stored yet
+	readOnly error      // why the file cannot be written
+	size     int64      // of the file when last looked at
+	info     fs.FileInfo
+	unsynced bool
+}
+
+// fileMark is what a snapshot remembers of the file.
+type fileMark struct {
+	size int64
+	info fs.FileInfo
+}
+
+// OpenFile opens one session file, of version 1, 2 or 3. Opening never writes; the first append
+// to an older version migrates the file and keeps the old one beside it. A file that is no session
+// is a [*NotSessionError], a missing one an error matching [fs.ErrNotExist].
+//
+// Reading repairs in memory what it can, and lists it in [Reader.Problems]:
+//
+//   - A line that is not JSON, or no row, is left out. If its id and parent can still be read,
+//     its children stay attached to the rows before it.
+//   - A last line that is cut off is left out. The next append moves it into a file beside the
+//     session.
+//   - Of rows with the same id, the last one has it; each message gets a key of its own.
+//   - A row that names itself as its ancestor, and one whose parent is missing, starts a branch.
+//   - A message without a role is left out; its children hang under its parent.
+//   - Invalid UTF-8 and lone surrogates are read as U+FFFD and stay as they are in the file.
+//   - A missing header is made up from the file's name.
+func OpenFile(path string, opts *DirOptions) (Log, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("opening %q: %w", path, err)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
+	dir, err := openFolder(filepath.Dir(real))
+	if err != nil {
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
+	s, err := openStored(dir, filepath.Base(real), path, opts)
+	if err != nil {
+		return nil, errors.Join(err, dir.close())
+	}
+	return &handle{s: s, release: func() error {
+		return errors.Join(s.close(), dir.close())
+	}}, nil
+}
+
+// openStored opens the session in a file of dir.
+func openStored(dir fileSystem, name, path string, opts *DirOptions) (*session, error) {
+	b := &fileBackend{fs: dir, name: name}
+	if opts != nil {
+		b.opts = *opts
+	}
+	if err := b.load(); err != nil {
+		if b.f != nil {
+			err = errors.Join(err, b.f.Close())
+		}
+		var not *NotSessionError
+		if errors.As(err, &not) {
+			not.Path = path
+		}
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
+	return newSession(b.opts.settings(), b.x.header, b.x.t, b.f, b), nil
+}
+
+// load opens and indexes the file.
+func (b *fileBackend) load() error {
+	info, err := b.fs.lstat(b.name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &NotSessionError{Reason: "not a regular file"}
+	}
+	if err := b.openData(); err != nil {
+		return err
+	}
+	if b.info, err = b.f.Stat(); err != nil {
+		return err
+	}
+	b.size = b.info.Size()
+	b.x, err = openIndex(b.f, b.size, strings.TrimSuffix(b.name, fileExt))
+	if err != nil && !isIO(err) {
+		return &NotSessionError{Reason: err.Error()}
+	}
+	return err
+}
+
+// openData opens the file for writing where that is allowed.
+func (b *fileBackend) openData() (err error) {
+	b.readOnly = nil
+	if b.opts.ReadOnly {
+		b.readOnly = fmt.Errorf("the session was opened read-only: %w", fs.ErrPermission)
+	} else {
+		b.f, err = b.fs.open(b.name, os.O_RDWR)
+		if err == nil || !isReadOnly(err) {
+			return err
+		}
+		b.readOnly = err
+	}
+	b.f, err = b.fs.open(b.name, os.O_RDONLY)
+	return err
+}
+
+// fileExt is the extension of session files.
+const fileExt = ".jsonl"
+
+func (b *fileBackend) mark() any {
+	if b.f == nil {
+		return nil
+	}
+	return fileMark{size: b.size, info: b.info}
+}
+
+func (b *fileBackend) stale(snap *snapshot) bool {
+	m, ok := snap.mark.(fileMark)
+	if !ok {
+		return false
+	}
+	info, err := b.fs.lstat(b.name)
+	return err != nil || info.Size() != m.size || !os.SameFile(info, m.info)
+}
+
+// follow reads what was written since, or everything when the file is another one now.
+func (b *fileBackend) follow(s *session) error {
+	if b.f == nil {
+		return nil
+	}
+	info, err := b.fs.lstat(b.name)
+	if err != nil {
+		return fmt.Errorf("following session %q: %w", s.header.ID, err)
+	}
+	switch {
+	case !os.SameFile(info, b.info) || info.Size() < b.x.end:
+		return b.reload(s)
+	case info.Size() == b.size:
+		return nil
+	}
+	known := len(b.x.t.rows)
+	if err := b.x.follow(b.f, info.Size()); err != nil {
+		return fmt.Errorf("following session %q: %w", s.header.ID, err)
+	}
+	b.size = info.Size()
+	s.publishNew(known)
+	return nil
+}
+
+// reload reads the file from the start. Snapshots that are still in use keep the old one open.
+func (b *fileBackend) reload(s *session) error {
+	old := *b
+	if err := b.load(); err != nil {
+		if b.f != nil && b.f != old.f {
+			err = errors.Join(err, b.f.Close())
+		}
+		*b = old
+		return fmt.Errorf("following session %q: %w", s.header.ID, err)
+	}
+	s.t, s.src, s.header = b.x.t, b.f, b.x.header
+	s.publish(nil)
+	return nil
+}
+
+// begin takes the file's lock and reads what others wrote.
+func (b *fileBackend) begin(ctx context.Context, s *session) (func(), error) {
+	if b.readOnly != nil {
+		return nil, fmt.Errorf("writing session %q: %w", s.header.ID, b.readOnly)
+	}
+	if b.f == nil {
+		return func() {}, nil
+	}
+	for {
+		f := b.f
+		if err := waitLock(ctx, f); err != nil {
+			return nil, fmt.Errorf("locking session %q: %w", s.header.ID, err)
+		}
+		unlock := func() { _ = unlockFile(f) } // closing the file drops the lock anyway
+		if err := b.follow(s); err != nil {
+			unlock()
+			return nil, err
+		}
+		if b.f == f {
+			return unlock, nil
+		}
+		unlock() // the file was replaced: lock the new one
+	}
+}
+
+func waitLock(ctx context.Context, f storedFile) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		ok, err := tryLock(f)
+		if ok || err != nil {
+			return err
+		}
+		timer.Reset(lockPoll)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (b *fileBackend) close() error {
+	if b.f == nil {
+		return nil
+	}
+	var synced error
+	if b.unsynced && b.opts.Sync != SyncNone {
+		synced = b.f.Sync()
+	}
+	return errors.Join(synced, b.f.Close())
+}
+
+// isIO reports whether err comes from the file system rather than from what a file holds.
+func isIO(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path)
+}
+
+func isReadOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err)
+}
