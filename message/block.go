@@ -84,7 +84,7 @@ func ToolCall(id, name string, arguments json.RawMessage) Block {
 // IsCall reports whether b is a tool call, in any spelling that logs contain: toolCall,
 // toolUse (whose arguments JSON calls input) or functionCall.
 func (b Block) IsCall() bool {
-	return b.Type == BlockToolCall || b.Type == blockToolUse || b.Type == blockFunctionCall
+	return isCall(b.Type)
 }
 
 func validArguments(arguments json.RawMessage) json.RawMessage {

@@ -1,0 +1,408 @@
+package message_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+func TestRepairPairs(t *testing.T) {
+	t.Parallel()
+	keepOpen := &message.RepairOptions{KeepOpenTail: true}
+	keepFailed := &message.RepairOptions{FailedTurns: message.FailedTurnsKeep}
+	dropFailed := &message.RepairOptions{FailedTurns: message.FailedTurnsDrop}
+	for _, c := range []struct {
+		name     string
+		in, want string
+		done     message.Repair
+		opts     *message.RepairOptions
+	}{
+		{"empty", "", "", message.Repair{}, nil},
+		{"nothing wrong", "u a:c1 r:c1 a u", "u a:c1 r:c1 a u", message.Repair{}, nil},
+		{"parallel results in another order stay", "a:c1,c2 r:c2 r:c1 a", "a:c1,c2 r:c2 r:c1 a", message.Repair{}, nil},
+		{"ids recur", "u a:c1 r:c1 u a:c1 r:c1", "u a:c1 r:c1 u a:c1 r:c1", message.Repair{}, nil},
+		{"missing result", "u a:c1 u", "u a:c1 r?:c1 u", message.Repair{AddedResults: 1}, nil},
+		{"one of two missing", "a:c1,c2 r:c1 a", "a:c1,c2 r:c1 r?:c2 a", message.Repair{AddedResults: 1}, nil},
+		{"leading orphan", "r:zz u", "u", message.Repair{DroppedResults: 1}, nil},
+		{"orphan between call and result", "a:c1 r:zz r:c1", "a:c1 r:c1", message.Repair{DroppedResults: 1}, nil},
+		{"repeated result", "a:c1 r:c1 r:c1 u", "a:c1 r:c1 u", message.Repair{DroppedResults: 1}, nil},
+		{"late result", "a:c1 a:c2 r:c2 r:c1", "a:c1 r:c1 a:c2 r:c2", message.Repair{MovedResults: 1}, nil},
+		{"result behind text", "a:c1 a r:c1", "a:c1 r:c1 a", message.Repair{MovedResults: 1}, nil},
+		{"very late result", "a:c1 u a u a r:c1 u", "a:c1 r:c1 u a u a u", message.Repair{MovedResults: 1}, nil},
+		{"an earlier use of the id gets no later result", "a:c1 u a:c1 r:c1 r:c1", "a:c1 r?:c1 u a:c1 r:c1", message.Repair{DroppedResults: 1, AddedResults: 1}, nil},
+		{"stand-in gives way to the real result", "a:c1 r?:c1 r:c1 u", "a:c1 r:c1 u", message.Repair{DroppedResults: 1}, nil},
+		{"real result does not give way", "a:c1 r:c1 r?:c1 u", "a:c1 r:c1 u", message.Repair{DroppedResults: 1}, nil},
+		{"two calls of one id", "a:c1,c1 r:c1 r:c1 r:c1 u", "a:c1,c1 r:c1 r:c1 u", message.Repair{DroppedResults: 1}, nil},
+		{"everything at once", "r:zz u a:c1,c2 x r:c2 r:c2 u a:c3", "u a:c1,c2 r?:c1 r:c2 x u a:c3 r?:c3", message.Repair{DroppedResults: 2, AddedResults: 2, MovedResults: 1}, nil},
+
+		{"result block in place", "a:c1 b:c1 u", "a:c1 b:c1 u", message.Repair{}, nil},
+		{"mixed message in place", "a:c1,c2 b+:c1,c2 a", "a:c1,c2 b+:c1,c2 a", message.Repair{}, nil},
+		{"orphan block leaves text", "u b+:zz a", "u t a", message.Repair{DroppedBlocks: 1}, nil},
+		{"emptied message goes", "u b:zz,yy a", "u a", message.Repair{DroppedBlocks: 2}, nil},
+		{"repeated block", "a:c1 r:c1 b+:c1", "a:c1 r:c1 t", message.Repair{DroppedBlocks: 1}, nil},
+		{"block apart becomes a message", "a:c1 u b+:c1", "a:c1 r:c1 u t", message.Repair{MovedResults: 1}, nil},
+		{"stand-in before a mixed message", "a:c1,c2 b+:c1 u", "a:c1,c2 r?:c2 b+:c1 u", message.Repair{AddedResults: 1}, nil},
+		{"result behind a mixed message", "a:c1,c2 b+:c1 r:c2", "a:c1,c2 r:c2 b+:c1", message.Repair{MovedResults: 1}, nil},
+		{"two mixed messages", "a:c1,c2 b+:c1 b+:c2", "a:c1,c2 r:c2 b+:c1 t", message.Repair{MovedResults: 1}, nil},
+		{"block for two groups", "a:c1 a:c2 b:c1,c2", "a:c1 r:c1 a:c2 b:c2", message.Repair{MovedResults: 1}, nil},
+		{"an assistant carries no results of another", "a:c1 B:c1 u", "a:c1 r:c1 u", message.Repair{MovedResults: 1}, nil},
+		{"nor beside its text", "a:c1 B+:c1 u", "a:c1 r:c1 T u", message.Repair{MovedResults: 1}, nil},
+
+		{"open tail is kept", "u a:c1,c2 r:c1", "u a:c1,c2 r:c1", message.Repair{}, keepOpen},
+		{"open tail behind a repair", "r:zz a:c0 u a:c1,c2 r:c1", "a:c0 r?:c0 u a:c1,c2 r:c1", message.Repair{DroppedResults: 1, AddedResults: 1}, keepOpen},
+		{"open tail with a mixed message", "u a:c1,c2 b+:c1", "u a:c1,c2 b+:c1", message.Repair{}, keepOpen},
+		{"open before the last unit", "u a:c1 u", "u a:c1 r?:c1 u", message.Repair{AddedResults: 1}, keepOpen},
+		{"open tail is closed unless asked", "u a:c1,c2 r:c1", "u a:c1,c2 r:c1 r?:c2", message.Repair{AddedResults: 1}, nil},
+
+		{"broken-off turn", "a!:c1,c2 r:c1 u", "a!:c1,c2 r:c1 r?:c2 u", message.Repair{AddedResults: 1}, nil},
+		{"broken-off turn kept", "a!:c1,c2 r:c1 u", "a!:c1,c2 r:c1 u", message.Repair{}, keepFailed},
+		{"broken-off turn dropped", "a!:c1 r:c1 u", "u", message.Repair{DroppedTurns: 1, DroppedResults: 1}, dropFailed},
+		{"broken-off turn dropped from between", "a:c1 a!:c2 r:c2 r:c1 u", "a:c1 r:c1 u", message.Repair{DroppedTurns: 1, DroppedResults: 1}, dropFailed},
+		{"nothing to drop", "a:c1 r:c1", "a:c1 r:c1", message.Repair{}, dropFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			in := list(c.in)
+			before := message.Clone(in)
+			out, done := message.RepairPairs(in, c.opts)
+			require.Equal(t, c.want, words(out))
+			require.Equal(t, c.done, done)
+			require.Equal(t, before, in, "the input is not written to")
+			if done == (message.Repair{}) {
+				requireSame(t, in, out)
+			}
+			again, done := message.RepairPairs(out, c.opts)
+			require.Zero(t, done)
+			requireSame(t, out, again)
+		})
+	}
+}
+
+func requireSame(t testing.TB, a, b []message.Message) {
+	t.Helper()
+	require.Len(t, b, len(a))
+	if len(a) > 0 {
+		require.Same(t, &a[0], &b[0])
+	}
+}
+
+// TestC1_OrphanAcrossTwoCompactions: the kept rows begin with a result whose call was
+// summarised.
+func TestC1_OrphanAcrossTwoCompactions(t *testing.T) {
+	t.Parallel()
+	out, done := message.RepairPairs(list("s r:c3 a:c2 a:c4 r:c4 u"), nil)
+	require.Equal(t, "s a:c2 r?:c2 a:c4 r:c4 u", words(out))
+	require.Equal(t, message.Repair{DroppedResults: 1, AddedResults: 1}, done)
+}
+
+// TestC3_PendingCalls: while the calls run they are left open and pair later; after an
+// abort each gets one stand-in.
+func TestC3_PendingCalls(t *testing.T) {
+	t.Parallel()
+	live := list("u a:c7,c8 r:c7")
+	out, done := message.RepairPairs(live, &message.RepairOptions{KeepOpenTail: true})
+	require.Zero(t, done)
+	requireSame(t, live, out)
+	for u := range message.Units(live) {
+		require.Equal(t, u.Start == 1, u.Open)
+	}
+
+	out, _ = message.RepairPairs(list("u a:c7,c8 r:c7 r:c8"), nil)
+	require.Equal(t, "u a:c7,c8 r:c7 r:c8", words(out))
+
+	aborted, done := message.RepairPairs(live, nil)
+	require.Equal(t, "u a:c7,c8 r:c7 r?:c8", words(aborted))
+	require.Equal(t, 1, done.AddedResults)
+	late, _ := message.RepairPairs(append(aborted, list("u r:c8")...), nil)
+	require.Equal(t, "u a:c7,c8 r:c7 r:c8 u", words(late), "the real result replaces the stand-in")
+}
+
+func TestRepairPairs_StandIn(t *testing.T) {
+	t.Parallel()
+	out, _ := message.RepairPairs(list("a:c1 u"), &message.RepairOptions{MissingText: "aborted"})
+	require.Equal(t, "aborted", out[1].Text())
+	require.True(t, out[1].IsError)
+	require.Equal(t, "tool", out[1].ToolName)
+	require.Equal(t, out[0].Timestamp, out[1].Timestamp)
+	require.True(t, message.IsMissingResult(decode(t, encode(t, out[1]))))
+}
+
+func TestRepairPairs_FillsInTheCall(t *testing.T) {
+	t.Parallel()
+	call := message.Assistant(message.ToolCall("c1", "exec", nil))
+	for name, c := range map[string]struct{ result, want message.Message }{
+		"blank name": {
+			message.ToolResult("c1", "  ", message.Text("x")),
+			message.ToolResult("c1", "exec", message.Text("x")),
+		},
+		"padded id and name": {
+			message.ToolResult(" c1 ", " exec ", message.Text("x")),
+			message.ToolResult("c1", "exec", message.Text("x")),
+		},
+		"id under another key": {
+			message.ToolResult("", "exec").WithExtra("tool_use_id", json.RawMessage(`"c1"`)),
+			message.ToolResult("c1", "exec").WithExtra("tool_use_id", json.RawMessage(`"c1"`)),
+		},
+		"no id, the only call": {
+			message.ToolResult("", "exec", message.Text("x")),
+			message.Message{
+				Role: message.RoleToolResult, ToolCallID: "c1", ToolName: "exec", IsError: true,
+				Content: []message.Block{message.Text("x")},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, done := message.RepairPairs([]message.Message{call, c.result}, nil)
+			require.Equal(t, message.Repair{FilledResults: 1}, done)
+			require.Equal(t, []message.Message{call, c.want}, out)
+		})
+	}
+	out, done := message.RepairPairs([]message.Message{call, message.ToolResult("", "read")}, nil)
+	require.Equal(t, message.Repair{DroppedResults: 1, AddedResults: 1}, done, "another tool's result is not adopted")
+	require.Equal(t, "exec", out[1].ToolName)
+
+	nameless := []message.Message{message.Assistant(message.ToolCall("c1", "", nil)), message.ToolResult("c1", "")}
+	out, _ = message.RepairPairs(nameless, nil)
+	require.Equal(t, "unknown", out[1].ToolName)
+
+	unnumbered := []message.Message{
+		message.Assistant(message.ToolCall("", "a", nil), message.ToolCall("", "b", nil)),
+		message.ToolResult("", "b"), message.ToolResult("", "a"),
+	}
+	out, done = message.RepairPairs(unnumbered, nil)
+	require.Zero(t, done, "calls without ids are matched by name")
+	requireSame(t, unnumbered, out)
+}
+
+// A result that was stored before its call is the call's only if it is younger.
+func TestRepairPairs_ResultBeforeItsCall(t *testing.T) {
+	t.Parallel()
+	ms := list("u r:c1 a:c1 u")
+	ms[1].Timestamp = ms[2].Timestamp.Add(time.Second)
+	out, done := message.RepairPairs(ms, nil)
+	require.Equal(t, "u a:c1 r:c1 u", words(out))
+	require.Equal(t, message.Repair{MovedResults: 1}, done)
+	require.Equal(t, message.SafeCut(ms, 2), 1, "and belongs to its unit")
+
+	out, _ = message.RepairPairs(list("u r:c1 a:c1 u"), nil)
+	require.Equal(t, "u a:c1 r?:c1 u", words(out))
+}
+
+func TestRepairPairs_OtherSpellings(t *testing.T) {
+	t.Parallel()
+	ms := []message.Message{
+		decode(t, `{"role":"assistant","content":[{"type":"toolUse","id":"a","name":"n","input":{}}]}`),
+		decode(t, `{"role":"assistant","content":[{"type":"functionCall","id":"b","name":"n","arguments":{}}]}`),
+		decode(t, `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]}`),
+		decode(t, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}`),
+	}
+	out, done := message.RepairPairs(ms, nil)
+	require.Equal(t, message.Repair{AddedResults: 2}, done)
+	require.Len(t, out, 6)
+	require.Equal(t, "a", out[1].ToolCallID)
+	require.Equal(t, "b", out[3].ToolCallID)
+	require.Equal(t, ms[3], out[5], "a provider's own spelling on both sides is left alone")
+
+	ms[2] = decode(t, `{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]}`)
+	_, done = message.RepairPairs(ms[2:], nil)
+	require.Zero(t, done, "the block answers a call that has its id")
+}
+
+func TestSplitResults(t *testing.T) {
+	t.Parallel()
+	m := decode(t, `{"role":"user","timestamp":7,"content":[
+		{"type":"text","text":"before"},
+		{"type":"toolResult","toolCallId":"c1","toolName":"read","content":"one","isError":true,"k":1},
+		{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"},{"type":"image","data":"AA==","mimeType":"image/png"}]}]}`)
+	parts := message.SplitResults(m)
+	require.Len(t, parts, 3)
+	require.Equal(t, "c1", parts[0].ToolCallID)
+	require.Equal(t, "read", parts[0].ToolName)
+	require.Equal(t, "one", parts[0].Text())
+	require.True(t, parts[0].IsError)
+	require.JSONEq(t, `1`, string(parts[0].Extra["k"]))
+	require.Equal(t, m.Timestamp, parts[0].Timestamp)
+	require.Equal(t, "c2", parts[1].ToolCallID)
+	require.Len(t, parts[1].Content, 2)
+	require.Equal(t, message.RoleUser, parts[2].Role)
+	require.Equal(t, "before", parts[2].Text())
+
+	require.Equal(t, []message.Message{message.User("x")}, message.SplitResults(message.User("x")))
+}
+
+// requirePaired checks what a provider checks, with code of its own.
+func requirePaired(t require.TestingT, ms []message.Message) {
+	open := map[string]int{} // unanswered calls of the group
+	inRun := false
+	answer := func(id string) {
+		require.Positive(t, open[id], "result %q without a call in %s", id, words(ms))
+		open[id]--
+	}
+	requireClosed := func() {
+		for id, n := range open {
+			require.Zero(t, n, "call %q without a result in %s", id, words(ms))
+		}
+	}
+	for _, m := range ms {
+		if m.Role == message.RoleToolResult {
+			require.True(t, inRun, "result apart in %s", words(ms))
+			answer(m.ToolCallID)
+			continue
+		}
+		var own []string
+		more := false
+		for _, b := range m.Content {
+			if b.Type == message.BlockToolResult {
+				own = append(own, b.ID)
+			} else {
+				more = true
+			}
+		}
+		if len(own) > 0 {
+			require.True(t, inRun && m.Role != message.RoleAssistant, "blocks apart in %s", words(ms))
+			for _, id := range own {
+				answer(id)
+			}
+			inRun = !more
+			continue
+		}
+		requireClosed()
+		clear(open)
+		inRun = false
+		if m.Role == message.RoleAssistant {
+			for c := range m.ToolCalls() {
+				open[c.ID]++
+				inRun = true
+			}
+		}
+	}
+	requireClosed()
+}
+
+// untouched lists what is no result, which a repair keeps in order.
+func untouched(ms []message.Message) string {
+	var out []string
+	for _, w := range strings.Fields(words(ms)) {
+		kind, _, _ := strings.Cut(w, ":")
+		switch kind {
+		case "r", "r?", "b", "B":
+		case "b+":
+			out = append(out, "t")
+		case "B+":
+			out = append(out, "T")
+		default:
+			out = append(out, w)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func drawList(t *rapid.T) []message.Message {
+	id := rapid.SampledFrom([]string{"c1", "c1", "c2", "c2", "c3", "c4", ""})
+	kind := rapid.SampledFrom([]string{"u", "a", "s", "x", "a:", "a:", "a:", "a!:", "r:", "r:", "r:", "r?:", "b:", "b+:", "B:", "B+:"})
+	words := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		k := kind.Draw(t, "kind")
+		switch {
+		case !strings.HasSuffix(k, ":"):
+			return k
+		case strings.HasPrefix(k, "r"):
+			return k + id.Draw(t, "id")
+		default:
+			return k + strings.Join(rapid.SliceOfN(id, 1, 3).Draw(t, "ids"), ",")
+		}
+	}), 0, 30).Draw(t, "words")
+	ms := list(strings.Join(words, " "))
+	for i := range ms { // some late clocks, some unknown times
+		shift := rapid.IntRange(-1, 3).Draw(t, "shift")
+		ms[i].Timestamp = ms[i].Timestamp.Add(time.Duration(shift) * 10 * time.Millisecond)
+		if shift == 3 {
+			ms[i].Timestamp = time.Time{}
+		}
+	}
+	return ms
+}
+
+func TestRepairPairs_Properties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ms := drawList(t)
+		before := message.Clone(ms)
+		out, done := message.RepairPairs(ms, nil)
+		require.Equal(t, before, ms, "input untouched")
+		requirePaired(t, out)
+		require.Equal(t, untouched(ms), untouched(out), "everything else in order")
+		again, twice := message.RepairPairs(out, nil)
+		require.Zero(t, twice, words(out))
+		if len(out) > 0 {
+			require.Same(t, &out[0], &again[0])
+		}
+		if done == (message.Repair{}) && len(ms) > 0 {
+			require.Same(t, &ms[0], &out[0])
+		}
+
+		open := &message.RepairOptions{KeepOpenTail: true}
+		tail, _ := message.RepairPairs(ms, open)
+		_, twice = message.RepairPairs(tail, open)
+		require.Zero(t, twice)
+		for _, policy := range []message.FailedTurnPolicy{message.FailedTurnsKeep, message.FailedTurnsDrop} {
+			opts := &message.RepairOptions{FailedTurns: policy}
+			once, _ := message.RepairPairs(ms, opts)
+			_, twice = message.RepairPairs(once, opts)
+			require.Zero(t, twice, "%s: %s", policy, words(once))
+		}
+	})
+}
+
+func TestUnits_Properties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ms := drawList(t)
+		whole, _ := message.RepairPairs(ms, nil)
+		starts := map[int]bool{len(ms): true}
+		next := 0
+		var parts []message.Message
+		for u := range message.Units(ms) {
+			require.Equal(t, next, u.Start)
+			require.Greater(t, u.End, u.Start)
+			next = u.End
+			starts[u.Start] = true
+			part, _ := message.RepairPairs(ms[u.Start:u.End], nil)
+			parts = append(parts, part...)
+		}
+		require.Equal(t, len(ms), next, "units cover the list")
+		require.Equal(t, words(whole), words(parts), "each unit can be repaired alone")
+
+		i := rapid.IntRange(-1, len(ms)+1).Draw(t, "cut")
+		down, up := message.SafeCut(ms, i), message.SafeCutAfter(ms, i)
+		require.True(t, starts[down] && starts[up], "%d %d", down, up)
+		require.True(t, down <= max(i, 0) && up >= min(i, len(ms)))
+		tail := message.Tail(ms, i)
+		require.GreaterOrEqual(t, len(tail), min(max(i, 0), len(ms)))
+		require.True(t, starts[len(ms)-len(tail)])
+	})
+}
+
+func FuzzRepairPairs(f *testing.F) {
+	alphabet := []string{"u", "a", "s", "x", "a:c1", "a:c2", "a:c1,c2", "a:c1,c1", "a!:c1", "r:c1", "r:c2", "r?:c1", "b:c1", "b+:c1,c2", "B:c1", "B+:c2"}
+	f.Add([]byte("\x00\x04\x09"))
+	f.Add([]byte("\x06\x0d\x0a\x0e"))
+	f.Fuzz(func(t *testing.T, program []byte) {
+		var chosen []string
+		for _, b := range program {
+			chosen = append(chosen, alphabet[int(b)%len(alphabet)])
+		}
+		ms := list(strings.Join(chosen, " "))
+		out, _ := message.RepairPairs(ms, nil)
+		requirePaired(t, out)
+		require.Equal(t, untouched(ms), untouched(out))
+		_, twice := message.RepairPairs(out, nil)
+		require.Zero(t, twice)
+	})
+}
