@@ -22,8 +22,9 @@ type Budget struct {
 
 // BudgetOptions say how much of a window is kept free. Nil is all defaults.
 type BudgetOptions struct {
-	// Reserve is what is kept free, in tokens. Optional. If zero or less, DefaultReserve.
-	Reserve int
+	// Reserve is what is kept free, in tokens. Optional. If nil, DefaultReserve; less than
+	// zero means zero. A Floor above it wins.
+	Reserve *int
 	// Floor raises a smaller Reserve. Optional. If nil, DefaultReserveFloor; zero or
 	// less means no floor.
 	Floor *int
@@ -40,19 +41,19 @@ func NewBudget(window int, opts *BudgetOptions) Budget {
 		o = *opts
 	}
 	b := Budget{Window: max(0, window), Output: max(0, o.Output)}
-	reserve, floor := o.Reserve, DefaultReserveFloor
-	if reserve <= 0 {
-		reserve = DefaultReserve
-	}
-	if o.Floor != nil {
-		floor = max(0, *o.Floor)
-	}
-	b.Reserve = max(reserve, floor)
+	b.Reserve = max(0, orDefault(o.Reserve, DefaultReserve), orDefault(o.Floor, DefaultReserveFloor))
 	if b.Known() {
 		b.MinPrompt = b.minPrompt()
 		b.Reserve = b.EffectiveReserve()
 	}
 	return b
+}
+
+func orDefault(n *int, otherwise int) int {
+	if n == nil {
+		return otherwise
+	}
+	return *n
 }
 
 // Known reports whether the window is known. Without it no automatic trigger fires.

@@ -9,7 +9,6 @@ import (
 
 func TestNewBudgetReserve(t *testing.T) {
 	t.Parallel()
-	none := 0
 	for _, tt := range []struct {
 		name                            string
 		window                          int
@@ -21,10 +20,11 @@ func TestNewBudgetReserve(t *testing.T) {
 		{"16k keeps half", 16_000, nil, 8_000, 8_000, 992_000},
 		{"8k keeps half", 8_000, nil, 4_000, 4_000, 996_000},
 		{"tiny", 1, nil, 0, 1, 999_999},
-		{"reserve above the floor", 200_000, &tokens.BudgetOptions{Reserve: 50_000}, 50_000, 150_000, 850_000},
-		{"reserve above the window", 200_000, &tokens.BudgetOptions{Reserve: 500_000}, 192_000, 8_000, 992_000},
-		{"no floor", 200_000, &tokens.BudgetOptions{Reserve: 1_000, Floor: &none}, 1_000, 199_000, 801_000},
-		{"reserve without a window", 0, &tokens.BudgetOptions{Reserve: 500_000}, 500_000, 1, 0},
+		{"reserve above the floor", 200_000, &tokens.BudgetOptions{Reserve: new(50_000)}, 50_000, 150_000, 850_000},
+		{"reserve above the window", 200_000, &tokens.BudgetOptions{Reserve: new(500_000)}, 192_000, 8_000, 992_000},
+		{"no floor", 200_000, &tokens.BudgetOptions{Reserve: new(1_000), Floor: new(0)}, 1_000, 199_000, 801_000},
+		{"nothing reserved", 200_000, &tokens.BudgetOptions{Reserve: new(0), Floor: new(0)}, 0, 200_000, 800_000},
+		{"reserve without a window", 0, &tokens.BudgetOptions{Reserve: new(500_000)}, 500_000, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

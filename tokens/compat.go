@@ -3,6 +3,7 @@ package tokens
 import (
 	"encoding/json"
 
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -11,8 +12,6 @@ const (
 	compatCharsPerToken      = 4
 	compatImageChars         = 4800
 	compatUndefinedArguments = 9 // the word JavaScript prints for a missing value
-	// compatRuntimeContext is the custom type of messages left out of list totals.
-	compatRuntimeContext = "openclaw.runtime-context"
 )
 
 // Compat reproduces the compaction estimate of OpenClaw 2026.7.1: UTF-16 code units
@@ -39,15 +38,11 @@ func (compat) Message(m message.Message) int {
 func (c compat) Messages(ms []message.Message) int {
 	n := 0
 	for i := range ms {
-		if !isRuntimeContext(&ms[i]) {
+		if !message.IsRuntimeContext(ms[i]) {
 			n += c.Message(ms[i])
 		}
 	}
 	return n
-}
-
-func isRuntimeContext(m *message.Message) bool {
-	return m.Role == message.RoleCustom && extraString(m.Extra, "customType") == compatRuntimeContext
 }
 
 func compatChars(m *message.Message) int {
@@ -58,11 +53,14 @@ func compatChars(m *message.Message) int {
 			n += compatInputBlock(&m.Content[i])
 		}
 	case message.RoleAssistant:
+		if isBareString(m) {
+			return 0 // the reference looks for blocks and finds none
+		}
 		for i := range m.Content {
 			n += compatAssistantBlock(&m.Content[i])
 		}
 	case message.RoleBashExecution:
-		n = utf16Len(extraString(m.Extra, "command")) + utf16Len(extraString(m.Extra, "output"))
+		n = utf16Len(m.ExtraString("command")) + utf16Len(m.ExtraString("output"))
 	case message.RoleBranchSummary, message.RoleCompactionSummary:
 		n = utf16Len(m.Summary)
 	}
@@ -80,7 +78,7 @@ func compatInputBlock(b *message.Block) int {
 		if b.Text != "" {
 			return utf16Len(b.Text)
 		}
-		return utf16Len(extraString(b.Extra, "content"))
+		return utf16Len(blockString(b, "content"))
 	}
 	return 0
 }
@@ -102,10 +100,13 @@ func compatAssistantBlock(b *message.Block) int {
 // argumentsOf returns a call's arguments also where decoding left them among the
 // unknown fields, because their JSON kind was unexpected; nil when there are none.
 func argumentsOf(b *message.Block) json.RawMessage {
-	if b.Arguments != nil {
+	if len(b.Arguments) > 0 {
 		return b.Arguments
 	}
-	return b.Extra["arguments"]
+	if raw := b.Extra["arguments"]; len(raw) > 0 {
+		return raw
+	}
+	return nil
 }
 
 // Block types of other providers that the reference knows.
@@ -114,15 +115,15 @@ const (
 	toolUseSnake    message.BlockType = "tool_use"
 )
 
-// extraString returns an unknown field that is a JSON string, else "".
-func extraString(extra map[string]json.RawMessage, key string) string {
-	raw, ok := extra[key]
-	if !ok {
-		return ""
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
+// blockString returns an unknown field of a block that is a JSON string, else "".
+func blockString(b *message.Block, key string) string {
+	s, _ := jsonx.String(b.Extra[key])
 	return s
+}
+
+// isBareString reports content that JSON had as a string, not as a list of blocks:
+// package message leaves the mark of a string for it.
+func isBareString(m *message.Message) bool {
+	mark := m.Extra["content"]
+	return len(m.Content) == 1 && m.Content[0].Type == message.BlockText && len(mark) > 0 && mark[0] == '"'
 }

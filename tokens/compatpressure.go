@@ -48,16 +48,17 @@ func (compatPressure) Schema(tool json.RawMessage) int { return pressureJSON(too
 func (p compatPressure) Message(m message.Message) int {
 	switch {
 	case m.Role == message.RoleBashExecution:
-		if isTrue(m.Extra["excludeFromContext"]) {
+		b := m.Bash()
+		if b.Exclude {
 			return 0
 		}
-		return pressureMessage + ceilDiv(bashWidth(&m), pressureTextChars)
+		return pressureMessage + ceilDiv(bashWidth(b), pressureTextChars)
 	case m.Role == message.RoleCompactionSummary:
 		return pressureMessage + ceilDiv(measure(m.Summary).weighted+compactionWrapperChars, pressureTextChars)
 	case m.Role == message.RoleBranchSummary:
 		return pressureMessage + ceilDiv(measure(m.Summary).weighted+branchWrapperChars, pressureTextChars)
 	}
-	result := m.Role == message.RoleToolResult || m.Role == "tool" || extraString(m.Extra, "type") == "toolResult"
+	result := m.Role == message.RoleToolResult || m.Role == "tool" || m.ExtraString("type") == "toolResult"
 	n := pressureMessage + p.content(&m, result)
 	switch {
 	case result:
@@ -69,11 +70,14 @@ func (p compatPressure) Message(m message.Message) int {
 }
 
 func (p compatPressure) content(m *message.Message, result bool) int {
-	if raw, ok := m.Extra["content"]; ok && len(m.Content) == 0 {
-		return pressureJSON(raw)
-	}
-	if s, ok := stringContent(m); ok {
-		return p.text(s, result)
+	mark := m.Extra["content"]
+	switch {
+	case isBareString(m):
+		return p.text(m.Content[0].Text, result)
+	case len(m.Content) == 0 && len(mark) > 0:
+		return pressureJSON(mark) // null, a number: nothing that has blocks
+	case len(m.Content) == 1 && len(mark) > 0 && mark[0] == '{':
+		return ceilDiv(blockWidth(&m.Content[0]).weighted, pressureJSONChars)
 	}
 	n := 0
 	for i := range m.Content {
@@ -82,8 +86,10 @@ func (p compatPressure) content(m *message.Message, result bool) int {
 	return n
 }
 
-func (p compatPressure) text(s string, result bool) int {
-	w := measure(s)
+func (p compatPressure) text(s string, result bool) int { return p.width(measure(s), result) }
+
+// width turns a length into tokens: a tool result counts at least two units a token.
+func (p compatPressure) width(w width, result bool) int {
 	n := ceilDiv(w.weighted, pressureTextChars)
 	if result {
 		n = max(n, ceilDiv(w.units, pressureResultUnits))
@@ -102,20 +108,19 @@ func (p compatPressure) block(b *message.Block, role message.Role, result bool) 
 			return pressureCall(b.Name, argumentsOf(b), b.Extra["input"], b.Extra["args"])
 		}
 	}
-	raw, err := json.Marshal(b)
-	if err != nil {
-		return pressureBlock + pressureUnserialisable
-	}
-	w := jsonWidth(raw)
-	n := ceilDiv(w.weighted, pressureTextChars)
-	if result {
-		n = max(n, ceilDiv(w.units, pressureResultUnits))
-	}
-	return pressureBlock + n
+	return pressureBlock + p.width(blockWidth(b), result)
 }
 
-// pressureUnserialisable is what stands for JSON that cannot be written.
-const pressureUnserialisable = 256
+// pressureUnserialisable is the length that stands for JSON that cannot be written.
+const pressureUnserialisable = 256 * pressureTextChars
+
+func blockWidth(b *message.Block) width {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return width{pressureUnserialisable, pressureUnserialisable}
+	}
+	return jsonWidth(raw)
+}
 
 // extraCalls counts calls that another provider keeps beside the content.
 func (p compatPressure) extraCalls(raw json.RawMessage) int {
@@ -150,17 +155,4 @@ func pressureIdentifier(name string) int {
 
 func pressureJSON(raw json.RawMessage) int {
 	return ceilDiv(jsonWidth(raw).weighted, pressureJSONChars)
-}
-
-// stringContent reports content that was given as a bare string, not as blocks: the
-// reference charges no block for it.
-func stringContent(m *message.Message) (string, bool) {
-	if len(m.Content) != 1 || m.Role == message.RoleToolResult {
-		return "", false
-	}
-	b := &m.Content[0]
-	if b.Type != message.BlockText || b.Signature != "" || len(b.Extra) > 0 {
-		return "", false
-	}
-	return b.Text, true
 }

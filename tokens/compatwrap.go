@@ -1,7 +1,6 @@
 package tokens
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -22,28 +21,20 @@ const (
 )
 
 // bashWidth is the weighted length of a bash message as the reference renders it.
-func bashWidth(m *message.Message) int {
-	n := bashCommandChars + measure(extraString(m.Extra, "command")).weighted
-	if output := extraString(m.Extra, "output"); output != "" {
-		n += bashFenceChars + measure(output).weighted
+func bashWidth(b message.Bash) int {
+	n := bashCommandChars + measure(b.Command).weighted
+	if b.Output != "" {
+		n += bashFenceChars + measure(b.Output).weighted
 	} else {
 		n += bashNoOutputChars
 	}
-	if isTrue(m.Extra["cancelled"]) {
+	if b.Cancelled {
 		n += bashCancelledChars
-	} else if code := exitCode(m.Extra["exitCode"]); code != 0 {
-		n += bashExitChars + len(strconv.Itoa(code))
+	} else if b.ExitCode != nil && *b.ExitCode != 0 {
+		n += bashExitChars + len(strconv.Itoa(*b.ExitCode))
 	}
-	if path := extraString(m.Extra, "fullOutputPath"); path != "" && isTrue(m.Extra["truncated"]) {
-		n += bashTruncatedChars + measure(path).weighted
+	if b.Truncated && b.FullOutputPath != "" {
+		n += bashTruncatedChars + measure(b.FullOutputPath).weighted
 	}
 	return n
-}
-
-func exitCode(raw json.RawMessage) int {
-	code, err := strconv.Atoi(string(raw))
-	if err != nil {
-		return 0
-	}
-	return code
 }

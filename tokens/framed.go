@@ -61,10 +61,11 @@ func (f framed) Message(m message.Message) int {
 	n := MessageOverhead
 	switch m.Role {
 	case message.RoleBashExecution:
-		if isTrue(m.Extra["excludeFromContext"]) {
+		b := m.Bash()
+		if b.Exclude {
 			return 0
 		}
-		n += f.rawText(m.Extra["command"]) + f.rawText(m.Extra["output"])
+		n += f.count(b.Command) + f.count(b.Output)
 	case message.RoleBranchSummary, message.RoleCompactionSummary:
 		n += SummaryOverhead + f.count(m.Summary)
 	case message.RoleToolResult:
@@ -73,23 +74,23 @@ func (f framed) Message(m message.Message) int {
 	for i := range m.Content {
 		n += f.block(&m.Content[i])
 	}
-	return n + f.opaqueJSON(m.Extra["content"])
+	return n
 }
 
 func (f framed) block(b *message.Block) int {
-	switch b.Type {
-	case message.BlockText:
+	switch {
+	case b.Type == message.BlockText:
 		return f.count(b.Text)
-	case message.BlockThinking:
+	case b.Type == message.BlockThinking:
 		if b.Text == "" {
 			return hiddenTokens(b.Signature)
 		}
 		return f.count(b.Text)
-	case message.BlockImage:
+	case b.Type == message.BlockImage:
 		return ImageTokens
-	case message.BlockToolCall:
+	case b.IsCall():
 		return ToolCallOverhead + f.count(b.Name) + f.count(string(b.Arguments))
-	case message.BlockToolResult:
+	case b.Type == message.BlockToolResult:
 		return ToolResultOverhead + f.content(b)
 	default:
 		return UnknownBlockOverhead + f.content(b)
@@ -103,7 +104,9 @@ func (f framed) content(b *message.Block) int {
 		n += AttachmentTokens
 	}
 	for key, value := range b.Extra {
-		n += f.count(key) + f.opaqueJSON(value)
+		if len(value) > 0 {
+			n += f.count(key) + f.opaqueJSON(value)
+		}
 	}
 	return n
 }
@@ -111,17 +114,3 @@ func (f framed) content(b *message.Block) int {
 func hiddenTokens(signature string) int {
 	return (len(signature) + hiddenCharsPerToken - 1) / hiddenCharsPerToken
 }
-
-// rawText counts a JSON string as the text it stands for, other JSON as it is written.
-func (f framed) rawText(raw json.RawMessage) int {
-	if len(raw) == 0 {
-		return 0
-	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return f.count(s)
-	}
-	return f.count(string(raw))
-}
-
-func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }

@@ -2,27 +2,31 @@ package bpe
 
 import "strings"
 
-// modelPrefixes are looked up in order. The models are those whose vocabulary OpenAI
-// has published through tiktoken.
-var modelPrefixes = []struct {
+type modelPrefix struct {
 	prefix string
 	get    func() *Encoding
-}{
-	{"gpt-4o", O200kBase},
-	{"chatgpt-4o", O200kBase},
-	{"gpt-4.1", O200kBase},
-	{"gpt-4.5", O200kBase},
-	{"gpt-5", O200kBase},
-	{"gpt-oss", O200kBase},
-	{"codex-mini", O200kBase},
-	{"o1", O200kBase},
-	{"o3", O200kBase},
-	{"o4-mini", O200kBase},
-	{"gpt-4", CL100kBase},
-	{"gpt-3.5", CL100kBase},
-	{"gpt-35", CL100kBase},
-	{"text-embedding-ada-002", CL100kBase},
-	{"text-embedding-3", CL100kBase},
+}
+
+// modelPrefixes are looked up in order. The models are those whose vocabulary OpenAI
+// has published through tiktoken.
+func modelPrefixes() []modelPrefix {
+	return []modelPrefix{
+		{"gpt-4o", O200kBase},
+		{"chatgpt-4o", O200kBase},
+		{"gpt-4.1", O200kBase},
+		{"gpt-4.5", O200kBase},
+		{"gpt-5", O200kBase},
+		{"gpt-oss", O200kBase},
+		{"codex-mini", O200kBase},
+		{"o1", O200kBase},
+		{"o3", O200kBase},
+		{"o4-mini", O200kBase},
+		{"gpt-4", CL100kBase},
+		{"gpt-3.5", CL100kBase},
+		{"gpt-35", CL100kBase},
+		{"text-embedding-ada-002", CL100kBase},
+		{"text-embedding-3", CL100kBase},
+	}
 }
 
 // ForModel returns the encoding of a model and whether it only approximates the
@@ -34,7 +38,7 @@ var modelPrefixes = []struct {
 func ForModel(model string) (e *Encoding, approximate bool) {
 	name := strings.ToLower(strings.TrimSpace(model))
 	name = strings.TrimPrefix(name[strings.LastIndexByte(name, '/')+1:], "ft:")
-	for _, m := range modelPrefixes {
+	for _, m := range modelPrefixes() {
 		rest, ok := strings.CutPrefix(name, m.prefix)
 		if ok && (rest == "" || strings.IndexByte("-.:@", rest[0]) >= 0) {
 			return m.get(), false
