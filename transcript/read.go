@@ -51,8 +51,8 @@ func (r *rowReader) entry(i int32) (Entry, error) {
 func (s *snapshot) finish(e *Entry, i int32) {
 	row := &s.rows[i]
 	e.ID = row.id
-	if row.parent != none {
-		e.ParentID = s.rows[row.parent].id
+	if p := s.readable(row.parent); p != none {
+		e.ParentID = s.rows[p].id
 	}
 	if e.Compaction != nil && e.Compaction.FirstKeptEntryID == "" && row.kept != none {
 		e.Compaction.FirstKeptEntryID = s.rows[row.kept].id
@@ -60,6 +60,14 @@ func (s *snapshot) finish(e *Entry, i int32) {
 	if e.Message != nil {
 		e.Message.Key = row.messageKey()
 	}
+}
+
+// readable returns the nearest row at or above i that Entries yields.
+func (s *snapshot) readable(i int32) int32 {
+	for i != none && s.rows[i].bad {
+		i = s.rows[i].parent
+	}
+	return i
 }
 
 func (r *row) messageKey() string {
@@ -172,6 +180,9 @@ func (s *snapshot) branch(ctx context.Context, yield func(Entry, error) bool) {
 func (s *snapshot) entries(ctx context.Context, yield func(Entry, error) bool) {
 	rd := newRowReader(s)
 	for i := range s.rows {
+		if s.rows[i].bad {
+			continue
+		}
 		e, err := s.next(ctx, rd, int32(i))
 		if !yield(e, err) || err != nil {
 			return

@@ -30,6 +30,7 @@ type row struct {
 	kept   int32 // compaction: the first kept row
 	kind   kind
 	side   bool
+	bad    bool // unreadable: only its place in the tree is known
 }
 
 // bridged reports whether r is transparent in the tree: its children hang under its own parent.
@@ -91,7 +92,7 @@ func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
 		r.kind = kindAssistant
 	}
 	if info.bad != nil {
-		r.kind = kindOpaque
+		r.kind, r.bad = kindOpaque, true
 		t.problems = append(t.problems, Problem{Line: int(r.line), Err: info.bad})
 	}
 	if !info.hasID {
