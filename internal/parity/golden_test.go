@@ -78,6 +78,7 @@ func TestGoldenCompare(t *testing.T) {
 		{name: "ids not distinct", want: `["id1","id2"]`, got: `["x","x"]`},
 		{name: "row of JSON", want: `"{\"a\":1,\"t\":<now>}"`, got: `"{\"t\":5,\"a\":1}"`, equal: true},
 		{name: "row of JSON differs", want: `"{\"a\":1}"`, got: `"{\"a\":2}"`},
+		{name: "own words", want: `"[openclaw] lost"`, got: `"gone"`, equal: true},
 		{name: "type differs", want: `"1"`, got: `1`},
 	}
 	for _, tt := range tests {

@@ -27,6 +27,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "golden":
 		err = goldenCommand(args[1:], stdout)
+	case "scenario":
+		err = scenarioCommand(ctx, args[1:], stdout, stderr)
+	case "child":
+		err = childCommand(ctx, os.Stdin, stdout)
 	default:
 		return usage(stderr)
 	}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+// factory gives the scripted factory of that name; one without a script builds the engine of
+// the same name.
+func (w *world) factory(name string) ce.Factory {
+	return func(ctx context.Context, fc ce.FactoryContext) (ce.ContextEngine, error) {
+		b := w.factoryBehaviour(name)
+		entry := object{"factory": name, "ctxKeys": []any{"agentDir", "config", "workspaceDir"}}
+		if on, _ := b["recordCtx"].(bool); on {
+			entry["ctx"] = plain(object{
+				"config": orUndefined(fc.HostConfig), "agentDir": orAbsent(fc.AgentDir), "workspaceDir": orAbsent(fc.WorkspaceDir),
+			})
+		}
+		w.record(entry)
+		if g, ok := ctx.Value(groupKey{}).(*groupMember); ok {
+			g.meet()
+		}
+		return w.produce(name, b)
+	}
+}
+
+func orAbsent(s string) any {
+	if s == "" {
+		return undefinedValue{}
+	}
+	return s
+}
+
+func (w *world) factoryBehaviour(name string) object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.factoryCalls[name]
+	w.factoryCalls[name]++
+	list := w.sc.Factories[name]
+	if len(list) == 0 {
+		return object{}
+	}
+	if b := list[min(n, len(list)-1)]; b != nil {
+		return b
+	}
+	return object{}
+}
+
+// produce plays one behaviour of a factory.
+func (w *world) produce(name string, b object) (ce.ContextEngine, error) {
+	if ms, ok := wholeNumber(b["delayMs"]); ok {
+		wait(w.ctx, time.Duration(ms)*time.Millisecond)
+	}
+	for _, key := range []string{"throw", "syncThrow"} {
+		if v, ok := b[key]; ok {
+			return nil, w.throw(v, filler{})
+		}
+	}
+	if v, ok := b["returns"]; ok {
+		if absent(v) {
+			return nil, nil
+		}
+		return nil, w.skip("a factory returns an engine and nothing else")
+	}
+	if ref, ok := b["resolvedRef"].(string); ok {
+		r, err := w.engine(ref)
+		if err != nil {
+			return nil, w.skip(err.Error())
+		}
+		return r.handle, nil
+	}
+	if other, ok := b["engine"].(string); ok {
+		name = other
+	}
+	e, err := w.engineType(name).build()
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// A parallelGroup makes several resolutions overlap: none leaves its first factory before all
+// have reached theirs or are done.
+type parallelGroup struct {
+	mu      sync.Mutex
+	cond    *sync.Cond
+	waiting int // neither at a factory nor done
+}
+
+type groupKey struct{}
+
+func newParallelGroup(n int) *parallelGroup {
+	g := &parallelGroup{waiting: n}
+	g.cond = sync.NewCond(&g.mu)
+	return g
+}
+
+func (g *parallelGroup) arrived() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting--
+	g.cond.Broadcast()
+}
+
+// A groupMember is one resolution of a group.
+type groupMember struct {
+	g    *parallelGroup
+	once sync.Once
+}
+
+// meet waits for the others; only the first time counts.
+func (m *groupMember) meet() {
+	m.once.Do(m.g.arrived)
+	m.g.mu.Lock()
+	defer m.g.mu.Unlock()
+	for m.g.waiting > 0 {
+		m.g.cond.Wait()
+	}
+}
+
+// leave says that the member is done, met or not.
+func (m *groupMember) leave() { m.once.Do(m.g.arrived) }

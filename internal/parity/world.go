@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+// stepLimit bounds one step: scripts that wait for a signal that never comes end with it.
+const stepLimit = 30 * time.Second
+
+// A world is the fresh process state that one scenario runs in.
+type world struct {
+	sc       *scenario
+	reg      *ce.Registry
+	stateDir string // shared with other processes; "" when no step needs one
+	texts    *messageTexts
+	ctx      context.Context // ends with the scenario
+	cancel   context.CancelFunc
+
+	mu           sync.Mutex
+	types        map[string]*engineType
+	factoryCalls map[string]int
+	meaning      string // why the scenario has no meaning here
+	differs      map[string]bool
+	initialised  bool
+	hasDefault   bool              // whether the reference has a default engine now
+	registered   map[string]int    // how often each id was registered or cleared
+	owners       map[string]string // of each id
+	resolved     map[string]*resolvedEngine
+
+	// What happened in the step at hand.
+	received         []any
+	runtimeCompactor []any
+	log              []any
+	hostWarnings     int
+	thrown           []error
+
+	// What steps named for later ones. Only steps touch these.
+	values   map[string]any
+	pending  map[string]chan callResult
+	held     map[string]heldMethod
+	children []*childProcess
+	lent     *scriptedCompactor
+}
+
+// A resolvedEngine is a handle under the name that a step gave it.
+type resolvedEngine struct {
+	name     string
+	handle   *ce.Handle
+	selected string // the id asked for
+	// registrations counts those of the selected id when it was resolved.
+	registrations int
+
+	mu sync.Mutex
+	// learned are the fields that the handle was seen to hold back.
+	learned map[string]bool
+}
+
+// runScenario runs one scenario and says what came of it.
+func runScenario(ctx context.Context, sc *scenario) (outcome, error) {
+	w, err := newWorld(ctx, sc)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer w.close()
+	o := outcome{Scenario: sc.ID}
+	ops := operations()
+	for i, s := range sc.Steps {
+		so, err := w.step(ctx, ops, i, s)
+		if err != nil {
+			return outcome{}, fmt.Errorf("scenario %q, step %d (%s): %w", sc.ID, i, s.op, err)
+		}
+		if reason := w.withoutMeaning(); reason != "" {
+			return outcome{Scenario: sc.ID, Skipped: reason}, nil
+		}
+		o.Steps = append(o.Steps, so)
+	}
+	o.Differs = slices.Sorted(maps.Keys(w.differs))
+	return o, nil
+}
+
+func newWorld(ctx context.Context, sc *scenario) (*world, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &world{
+		sc: sc, ctx: ctx, cancel: cancel, texts: &messageTexts{},
+		types: map[string]*engineType{}, factoryCalls: map[string]int{}, differs: map[string]bool{},
+		resolved: map[string]*resolvedEngine{}, values: map[string]any{},
+		pending: map[string]chan callResult{}, held: map[string]heldMethod{},
+		registered: map[string]int{}, owners: map[string]string{},
+	}
+	w.reg = &ce.Registry{Logger: slog.New(&lineHandler{w: w})}
+	if err := w.openState(); err != nil {
+		cancel()
+		return nil, err
+	}
+	return w, nil
+}
+
+// An opFunc does one operation. A *noMeaning error ends the scenario as skipped; any other is
+// the error of the step.
+type opFunc func(ctx context.Context, w *world, s step) (any, error)
+
+// step runs one step. Its error is a fault of the scenario file, not an outcome.
+func (w *world) step(ctx context.Context, ops map[string]opFunc, n int, s step) (stepOutcome, error) {
+	do, ok := ops[s.op]
+	if !ok {
+		return stepOutcome{}, fmt.Errorf("unknown operation %q", s.op)
+	}
+	w.mu.Lock()
+	w.received, w.runtimeCompactor, w.log, w.thrown, w.hostWarnings = nil, nil, nil, nil, 0
+	w.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, stepLimit)
+	defer cancel()
+	v, err := do(ctx, w, s)
+	var none *noMeaning
+	if errors.As(err, &none) {
+		_ = w.skip(none.reason)
+	}
+
+	so := stepOutcome{N: n, Op: s.op}
+	if err != nil {
+		so.Error = w.errorOutcome(err)
+	} else {
+		so.OK = plain(orUndefined(v))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	so.Received, so.Log, so.HostWarnings = w.received, w.log, w.hostWarnings
+	so.RuntimeCompactor = w.runtimeCompactor
+	return so, nil
+}
+
+func orUndefined(v any) any {
+	if v == nil {
+		return undefinedValue{}
+	}
+	return v
+}
+
+// skip notes that the scenario has no meaning here; the first reason counts.
+func (w *world) skip(reason string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.meaning == "" {
+		w.meaning = reason
+	}
+	return &noMeaning{reason}
+}
+
+func (w *world) withoutMeaning() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.meaning
+}
+
+// differ notes that a rule was met that is another one here on purpose.
+func (w *world) differ(rule string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.differs[rule] = true
+}
+
+// record notes one request that an engine or factory received.
+func (w *world) record(entry object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.received = append(w.received, entry)
+}
+
+// throw makes a scripted error and remembers that it was raised in this step.
+func (w *world) throw(v any, f filler) error {
+	err, none := newScriptError(v, f)
+	if none != nil {
+		return w.skip(none.reason)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.thrown = append(w.thrown, err)
+	return err
+}
+
+// close ends what the scenario left running.
+func (w *world) close() {
+	w.cancel()
+	for _, c := range w.children {
+		c.stop()
+	}
+	for _, r := range w.resolved {
+		_ = r.handle.Close() // what a script says on closing is no outcome
+	}
+	w.removeState()
+}
+
+// A lineHandler counts log lines by level, as the outcomes do.
+type lineHandler struct{ w *world }
+
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo
+}
+
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	level := "log"
+	switch {
+	case r.Level >= slog.LevelError:
+		level = "error"
+	case r.Level >= slog.LevelWarn:
+		level = "warn"
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	h.w.log = append(h.w.log, object{"level": level, "text": renderLine(r)})
+	return nil
+}
+
+func (h *lineHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h *lineHandler) WithGroup(string) slog.Handler      { return h }
+
+// renderLine gives a log record as one line of text.
+func renderLine(r slog.Record) string {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
+		return true
+	})
+	return b.String()
+}
+
+// errorOutcome writes an error: one that an engine raised in this step with its own text, any
+// other as the library's.
+func (w *world) errorOutcome(err error) object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, raised := range w.thrown {
+		var s *scriptError
+		if !errors.Is(err, raised) || !errors.As(raised, &s) {
+			continue
+		}
+		o := fieldSet{"identity": "engine", "message": s.message, "name": "Error"}
+		return object(o.text("name", s.name).text("code", s.code))
+	}
+	return object{"identity": "new", "name": "Error", "message": err.Error()}
+}
