@@ -15,7 +15,7 @@ func Legacy() ContextEngine { return legacyEngine{} }
 type legacyEngine struct{}
 
 func legacyInfo() Info {
-	return Info{ID: LegacyID, Name: "Legacy context engine", Version: "1.0.0"}
+	return Info{ID: LegacyID, Name: "Legacy Context Engine", Version: "1.0.0"}
 }
 
 // Info implements [ContextEngine].
