@@ -77,6 +77,15 @@ func newInstance(e ContextEngine, info Info, isDefault bool) *instance {
 	return in
 }
 
+// describe returns the engine's description: constant, unless the engine is a
+// Handle itself and another engine answers behind it.
+func (in *instance) describe() Info {
+	if inner, ok := in.engine.(*Handle); ok {
+		return inner.Info()
+	}
+	return in.info
+}
+
 func (in *instance) rejects() paramMask { return paramMask(in.rejected.Load()) }
 
 // learn remembers which of the present fields err rejects, and reports whether
@@ -142,13 +151,13 @@ func (h *Handle) Status() Status {
 // engine.
 func (h *Handle) Info() Info {
 	if h.main != nil && (h.sel.Policy == Strict || h.gen.failed.Load() == nil) {
-		return h.main.info
+		return h.main.describe()
 	}
 	in, err := h.fallback(context.Background())
 	if err != nil {
 		return legacyInfo()
 	}
-	return in.info
+	return in.describe()
 }
 
 // Hooks returns the hooks of the selected engine, fixed for the life of the

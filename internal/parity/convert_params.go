@@ -25,9 +25,15 @@ func (r *reader) session() ce.SessionRef {
 	}
 }
 
-// target reads a session target. An empty one names the session, so that it can be told from none.
+// target reads a session target. An empty one names the session, so that it can be told from
+// none. The reference takes one out of the runtime context too.
 func (r *reader) target() ce.SessionTarget {
 	s := r.sub("sessionTarget")
+	if s == nil {
+		if rt, ok := r.o["runtimeContext"].(map[string]any); ok {
+			s = read(rt).sub("sessionTarget")
+		}
+	}
 	if s == nil {
 		return ce.SessionTarget{}
 	}
