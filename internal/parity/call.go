@@ -174,7 +174,7 @@ func withSignal(ctx context.Context, w *world, v any) (context.Context, *signalS
 		s.abort()
 		return ctx, s, release
 	}
-	if ms, ok := wholeNumber(o["afterMs"]); ok && o["abort"] != "never" {
+	if ms, ok := intOf(o["afterMs"]); ok && o["abort"] != "never" {
 		t := time.AfterFunc(time.Duration(ms)*time.Millisecond, s.abort)
 		return ctx, s, func() { t.Stop(); release() }
 	}

@@ -74,10 +74,10 @@ func (r *reader) runtime(w *world) *ce.RuntimeContext {
 		AllowDeferredCompaction: s.flag("allowDeferredCompactionExecution"),
 	}
 	// The reference takes nothing but positive numbers from here.
-	if n, ok := wholeNumber(s.o["currentTokenCount"]); ok && n > 0 {
+	if n, ok := intOf(s.o["currentTokenCount"]); ok && n > 0 {
 		rt.CurrentTokens = n
 	}
-	if n, ok := wholeNumber(s.o["tokenBudget"]); ok && n > 0 {
+	if n, ok := intOf(s.o["tokenBudget"]); ok && n > 0 {
 		rt.TokenBudget = n
 	}
 	if len(s.o) > 0 {

@@ -147,7 +147,7 @@ func (r *reader) number(key string) int {
 	if !ok {
 		return 0
 	}
-	n, ok := wholeNumber(v)
+	n, ok := intOf(v)
 	if !ok {
 		r.fail(key)
 	}
@@ -231,8 +231,8 @@ func listOf(v any) ([]any, bool) {
 	return nil, false
 }
 
-// wholeNumber reads a JSON number that an int can hold.
-func wholeNumber(v any) (int, bool) {
+// intOf reads a JSON number that an int can hold.
+func intOf(v any) (int, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false

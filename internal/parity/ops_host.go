@@ -156,7 +156,7 @@ func (w *world) limit(v any) (*int, error) {
 	if _, isNumber := v.(json.Number); !isNumber {
 		return nil, nil
 	}
-	n, ok := wholeNumber(v)
+	n, ok := intOf(v)
 	if !ok {
 		return nil, w.skip("a number of tokens is whole")
 	}

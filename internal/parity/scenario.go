@@ -35,7 +35,7 @@ func (s step) has(key string) bool { _, ok := s.fields[key]; return ok }
 func (s step) text(key string) string { v, _ := s.fields[key].(string); return v }
 
 // number gives a field that is a number, else 0.
-func (s step) number(key string) int { n, _ := wholeNumber(s.fields[key]); return n }
+func (s step) number(key string) int { n, _ := intOf(s.fields[key]); return n }
 
 func (s step) flag(key string) bool { b, _ := s.fields[key].(bool); return b }
 

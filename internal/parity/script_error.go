@@ -62,8 +62,9 @@ func (f filler) list(v any) []string {
 	return out
 }
 
-// newScriptError makes the error that an ERR of the language describes.
-func newScriptError(v any, f filler) (error, *noMeaning) {
+// newScriptError makes the error that an ERR of the language describes; err says that there is
+// no such error in Go.
+func newScriptError(v any, f filler) (made, err error) {
 	switch x := v.(type) {
 	case string:
 		return &scriptError{message: f.text(x)}, nil
@@ -73,7 +74,7 @@ func newScriptError(v any, f filler) (error, *noMeaning) {
 	return nil, &noMeaning{"only errors can be returned"}
 }
 
-func scriptErrorOf(o object, f filler) (error, *noMeaning) {
+func scriptErrorOf(o object, f filler) (made, err error) {
 	for _, bare := range []string{"string", "object", "value"} {
 		if _, ok := o[bare]; ok {
 			return nil, &noMeaning{"only errors can be returned, not a bare " + bare}
@@ -85,9 +86,9 @@ func scriptErrorOf(o object, f filler) (error, *noMeaning) {
 	r := read(o)
 	e := &scriptError{message: f.text(r.text("message")), name: r.text("name"), code: r.text("code")}
 	if cause, ok := r.take("cause"); ok {
-		c, none := newScriptError(cause, f)
-		if none != nil {
-			return nil, none
+		c, err := newScriptError(cause, f)
+		if err != nil {
+			return nil, err
 		}
 		e.causes = append(e.causes, c)
 	}

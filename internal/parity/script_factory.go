@@ -51,7 +51,7 @@ func (w *world) factoryBehaviour(name string) object {
 
 // produce plays one behaviour of a factory.
 func (w *world) produce(name string, b object) (ce.ContextEngine, error) {
-	if ms, ok := wholeNumber(b["delayMs"]); ok {
+	if ms, ok := intOf(b["delayMs"]); ok {
 		wait(w.ctx, time.Duration(ms)*time.Millisecond)
 	}
 	for _, key := range []string{"throw", "syncThrow"} {

@@ -61,7 +61,7 @@ func (e *scriptedEngine) act(ctx context.Context, b, params, typed object) (any,
 	if on, _ := b["abortDuring"].(bool); on {
 		c.signal.abort()
 	}
-	if ms, ok := wholeNumber(b["delayMs"]); ok {
+	if ms, ok := intOf(b["delayMs"]); ok {
 		park(ctx)
 		wait(w.ctx, time.Duration(ms)*time.Millisecond)
 	}

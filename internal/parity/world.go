@@ -179,14 +179,14 @@ func (w *world) record(entry object) {
 
 // throw makes a scripted error and remembers that it was raised in this step.
 func (w *world) throw(v any, f filler) error {
-	err, none := newScriptError(v, f)
-	if none != nil {
-		return w.skip(none.reason)
+	made, err := newScriptError(v, f)
+	if err != nil {
+		return w.skip(err.Error())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.thrown = append(w.thrown, err)
-	return err
+	w.thrown = append(w.thrown, made)
+	return made
 }
 
 // close ends what the scenario left running.
