@@ -131,3 +131,210 @@ func TestDecodeFields(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, m))
 }
+
+func TestDecodeErrors(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"nothing":    ``,
+		"truncated":  `{"role":"user","content":[{"type":"te`,
+		"two values": `{} {}`,
+		"list":       `[]`,
+		"string":     `"user"`,
+		"number":     `5`,
+		"deep":       strings.Repeat(`[`, 20_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m message.Message
+			var b message.Block
+			var u message.Usage
+			for _, err := range []error{
+				m.UnmarshalJSON([]byte(source)), b.UnmarshalJSON([]byte(source)), u.UnmarshalJSON([]byte(source)),
+			} {
+				require.ErrorContains(t, err, "decoding ")
+			}
+		})
+	}
+	m := message.User("x")
+	require.ErrorContains(t, m.UnmarshalJSON([]byte(`"s"`)), "want a json object, got string")
+	require.NoError(t, m.UnmarshalJSON([]byte(`null`)))
+	require.Equal(t, message.User("x"), m, "null changes nothing, as in encoding/json")
+}
+
+func TestEncodeErrors(t *testing.T) {
+	t.Parallel()
+	bad := json.RawMessage(`{`)
+	_, err := message.User("x").WithExtra("k", bad).MarshalJSON()
+	require.ErrorContains(t, err, `encoding user message: field "k": invalid json`)
+	m := message.Assistant(message.Block{Type: "odd", Extra: map[string]json.RawMessage{"k": bad}})
+	_, err = m.MarshalJSON()
+	require.ErrorContains(t, err, `content 0: odd block: field "k"`)
+	m = message.Assistant()
+	m.Usage = &message.Usage{Extra: map[string]json.RawMessage{"k": bad}}
+	_, err = m.MarshalJSON()
+	require.ErrorContains(t, err, `usage: field "k"`)
+}
+
+// What models and hosts get wrong in Go values is repaired, not refused.
+func TestEncodeRepairs(t *testing.T) {
+	t.Parallel()
+	m := message.Assistant(
+		message.Block{Type: message.BlockToolCall, ID: "c", Name: "f", Arguments: json.RawMessage(`{"x":`)},
+		message.Text("a\xffb"))
+	out := encode(t, m)
+	require.JSONEq(t, `{"role":"assistant","content":[
+		{"type":"toolCall","id":"c","name":"f","arguments":"{\"x\":"},{"type":"text","text":"a\ufffdb"}]}`, out)
+	m.Content = m.Content[:1]
+	require.True(t, message.Equal(m, decode(t, encode(t, m))))
+}
+
+func TestArgumentsAreByteExact(t *testing.T) {
+	t.Parallel()
+	arguments := "{ \"b\" : 1.0,\n \"a\":12345678901234567890,\"html\":\"<&>\" }"
+	m := decode(t, `{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"f","arguments":`+arguments+`}]}`)
+	require.Equal(t, arguments, string(m.Content[0].Arguments))
+	require.Contains(t, encode(t, m), arguments)
+}
+
+func TestFieldOrder(t *testing.T) {
+	t.Parallel()
+	m := message.ToolResult("c1", "read", message.Text("<x>"), message.Image("AA==", "image/png"))
+	m.Timestamp = time.UnixMilli(5)
+	m = m.WithExtra("details", json.RawMessage(`{"z":1,"a":2}`)).WithExtra("also", json.RawMessage(`1`))
+	require.Equal(t, `{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"<x>"},`+
+		`{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":false,"also":1,"details":{"z":1,"a":2},"timestamp":5}`, encode(t, m))
+	a := message.Assistant(message.Thinking("hm", "sig"), message.ToolCall("c", "f", nil))
+	a.API, a.Provider, a.Model, a.StopReason, a.ErrorMessage = "a", "p", "m", "error", "e"
+	a.Usage = &message.Usage{Input: 1}
+	require.Equal(t, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"sig"},`+
+		`{"type":"toolCall","id":"c","name":"f","arguments":{}}],"api":"a","provider":"p","model":"m",`+
+		`"usage":{"input":1,"output":0,"cacheRead":0,"cacheWrite":0},"stopReason":"error","errorMessage":"e"}`, encode(t, a))
+	require.Equal(t, `{"role":"compactionSummary","summary":"s","tokensBefore":0}`,
+		encode(t, message.CompactionSummary("s", 0, time.Time{})))
+	require.NotContains(t, encode(t, message.Message{Key: "k"}), "k", "a key is not stored")
+}
+
+// A changed Go field wins over what Extra recorded of it.
+func TestChangedFieldsWin(t *testing.T) {
+	t.Parallel()
+	m := decode(t, `{"role":"user","content":"a\ud800","model":null,"stopReason":"\udfff","isError":"x","tokensBefore":1.0,
+		"usage":null,"timestamp":"t","provider":""}`)
+	require.Equal(t, "a\ufffd", m.Text())
+	require.Equal(t, 1, m.TokensBefore)
+	m.Content = []message.Block{message.Text("new")}
+	m.Model, m.StopReason, m.IsError, m.TokensBefore, m.Provider = "m", "stop", true, 2, "p"
+	m.Usage = &message.Usage{}
+	m.Timestamp = time.UnixMilli(3)
+	out := encode(t, m)
+	require.JSONEq(t, `{"role":"user","content":"new","model":"m","stopReason":"stop","isError":true,"tokensBefore":2,
+		"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"timestamp":3,"provider":"p"}`, out)
+	require.True(t, message.Equal(m, decode(t, out)))
+
+	m.Content = append(m.Content, message.Text("more"))
+	require.Contains(t, encode(t, m), `"content":[{`, "two blocks are no string")
+	m.Content = nil
+	require.Contains(t, encode(t, m), `"content":[]`)
+
+	mixed := decode(t, `{"role":"user","content":["a",5]}`)
+	require.Equal(t, "a", mixed.Text())
+	mixed.Content = []message.Block{message.Text("b")}
+	require.Contains(t, encode(t, mixed), `"content":[{"type":"text","text":"b"}]`)
+}
+
+func TestHugeMessage(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("\u65e5\\n\U0001f600<", 10<<20/9)
+	m := decode(t, `{"role":"user","content":"`+text+`","timestamp":1}`)
+	require.Len(t, m.Text(), len(text)-len(text)/10)
+	require.True(t, message.Equal(m, decode(t, encode(t, m))))
+}
+
+func TestEqual(t *testing.T) {
+	t.Parallel()
+	base := decode(t, `{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"f","arguments":{"a":1,"b":2}}],
+		"usage":{"input":1},"timestamp":5,"x":{"k":[1]}}`)
+	for name, other := range map[string]string{
+		"reordered": `{"timestamp":5,"x":{"k":[1]},"content":[{"arguments":{"b":2,"a":1},"type":"toolCall","id":"c","name":"f"}],
+			"role":"assistant","usage":{"input":1,"output":0}}`,
+		"explicit zeros": `{"role":"assistant","content":{"type":"toolCall","id":"c","name":"f","arguments":{"a":1,"b":2}},
+			"usage":{"input":1.0,"totalTokens":0},"timestamp":5.0,"x":{"k":[1]},"isError":false,"model":""}`,
+	} {
+		require.True(t, message.Equal(base, decode(t, other)), name)
+	}
+	for name, change := range map[string]func(m *message.Message){
+		"role":      func(m *message.Message) { m.Role = message.RoleUser },
+		"time":      func(m *message.Message) { m.Timestamp = m.Timestamp.Add(time.Millisecond) },
+		"no time":   func(m *message.Message) { m.Timestamp = time.Time{} },
+		"usage":     func(m *message.Message) { m.Usage = &message.Usage{Input: 2} },
+		"no usage":  func(m *message.Message) { m.Usage = nil },
+		"extra":     func(m *message.Message) { m.Extra = nil },
+		"no blocks": func(m *message.Message) { m.Content = nil },
+		"arguments": func(m *message.Message) { m.Content = []message.Block{message.ToolCall("c", "f", nil)} },
+		"null":      func(m *message.Message) { *m = m.WithExtra("model", json.RawMessage("null")) },
+		"broken":    func(m *message.Message) { *m = m.WithExtra("summary", json.RawMessage(`5`)) },
+	} {
+		changed := message.Clone([]message.Message{base})[0]
+		change(&changed)
+		require.False(t, message.Equal(base, changed), name)
+		require.False(t, message.Equal(changed, base), name)
+	}
+	keyed := base
+	keyed.Key = "k"
+	keyed.Timestamp = keyed.Timestamp.Add(time.Microsecond)
+	require.True(t, message.Equal(base, keyed))
+	one, two := decode(t, `{"role":"user","content":"\ud800"}`), decode(t, `{"role":"user","content":"\ud801"}`)
+	require.Equal(t, one.Text(), two.Text())
+	require.False(t, message.Equal(one, two), "different surrogates")
+}
+
+func TestClone(t *testing.T) {
+	t.Parallel()
+	require.Nil(t, message.Clone(nil))
+	in := []message.Message{decode(t, `{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"f","arguments":{},"k":1}],"usage":{"input":1,"k":1},"k":1}`)}
+	in[0].Key = "key"
+	out := message.Clone(in)
+	require.Empty(t, cmp.Diff(in, out))
+	out[0].Content[0].Arguments[0] = 'x'
+	out[0].Content[0].Extra["k"][0] = 'x'
+	out[0].Usage.Extra["k"][0] = 'x'
+	out[0].Extra["k"][0] = 'x'
+	require.Equal(t, `{}`, string(in[0].Content[0].Arguments))
+	require.Equal(t, `1`, string(in[0].Content[0].Extra["k"])+"", "blocks")
+	require.Equal(t, `1`, string(in[0].Usage.Extra["k"]), "usage")
+	require.Equal(t, `1`, string(in[0].Extra["k"]), "extra")
+}
+
+// FuzzMessageJSON: whatever decodes encodes to the same meaning, and stays there.
+func FuzzMessageJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"role":"user","content":"a\ud800","timestamp":1.0}`,
+		`{"role":"assistant","content":[{"type":"toolCall","id":null,"name":"","arguments":{"n":1e999}},"x",[]],"usage":{"input":-0}}`,
+		`{"role":"toolResult","toolCallId":1,"content":{},"isError":true,"isError":null,"\ud800":0}`,
+		`{"role":"compactionSummary","tokensBefore":9007199254740993,"content":[],"":{}}`,
+		`{"role":"custom","content":[{"type":"thinking","text":"t"},{"type":"toolUse","arguments":1}],"usage":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m message.Message
+		if m.UnmarshalJSON(data) != nil || jsonx.KindOf(data) == jsonx.Null {
+			return
+		}
+		out, err := m.MarshalJSON()
+		require.NoError(t, err)
+		require.True(t, json.Valid(out), "%s", out)
+		require.True(t, jsonx.Equal(data, out), "%s\n%s", data, out)
+		var again message.Message
+		require.NoError(t, again.UnmarshalJSON(out))
+		require.True(t, message.Equal(m, again))
+		twice, err := again.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(out), string(twice))
+		list := []message.Message{m, again}
+		repaired, _ := message.RepairPairs(list, nil)
+		_, done := message.RepairPairs(repaired, nil)
+		require.Zero(t, done)
+		message.ForModel(list)
+		message.IsConversation(list, 1)
+	})
+}

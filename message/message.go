@@ -56,6 +56,7 @@ type Message struct {
 	// JSON nor looked at by Equal. "" is unknown.
 	Key string
 
+	// Role says who produced the message and which fields below are in use.
 	Role Role
 	// Content lists the blocks in order. A bare string in JSON becomes one text block and
 	// is written as a string again while it is one plain text block.
