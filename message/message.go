@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
@@ -143,30 +144,26 @@ func BranchSummary(summary, fromID string, at time.Time) Message {
 // Text returns the text blocks joined with newlines, "" when there is none. Thinking is
 // not text, and neither is the Summary of a summary message.
 func (m Message) Text() string {
-	first, more := "", false
-	var joined strings.Builder
-	for i, seen := 0, 0; i < len(m.Content); i++ {
-		if m.Content[i].Type != BlockText {
-			continue
-		}
-		switch seen {
-		case 0:
-			first = m.Content[i].Text
-		case 1:
-			more = true
-			joined.WriteString(first)
-			fallthrough
-		default:
-			joined.WriteByte('\n')
-			joined.WriteString(m.Content[i].Text)
-		}
-		seen++
+	first := slices.IndexFunc(m.Content, isText)
+	if first < 0 {
+		return ""
 	}
-	if !more {
-		return first
+	text, rest := m.Content[first].Text, m.Content[first+1:]
+	if !slices.ContainsFunc(rest, isText) {
+		return text // the usual case needs no copy
+	}
+	var joined strings.Builder
+	joined.WriteString(text)
+	for i := range rest {
+		if isText(rest[i]) {
+			joined.WriteByte('\n')
+			joined.WriteString(rest[i].Text)
+		}
 	}
 	return joined.String()
 }
+
+func isText(b Block) bool { return b.Type == BlockText }
 
 // ToolCalls yields the call blocks of the message in order, under every spelling that
 // [Block.IsCall] knows.

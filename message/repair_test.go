@@ -360,6 +360,33 @@ func TestRepairPairs_Properties(t *testing.T) {
 	})
 }
 
+// drawSession makes a well-formed session whose ids recur from turn to turn.
+func drawSession(t *rapid.T) []message.Message {
+	turn := rapid.SampledFrom([]string{"u a", "u a:c1 r:c1 a", "u a:c1,c2 r:c2 r:c1 a:c1 r:c1 a", "u a:c1,c2 b+:c1,c2 a", "x", "u a:c3 r:c3 u a"})
+	return list(strings.Join(rapid.SliceOfN(turn, 1, 12).Draw(t, "turns"), " "))
+}
+
+// TestC1_AnyBoundary cuts sessions twice, at any row, as compactions of other programs do,
+// and at a safe one.
+func TestC1_AnyBoundary(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ms := drawSession(t)
+		first := rapid.IntRange(0, len(ms)).Draw(t, "first boundary")
+		second := rapid.IntRange(0, len(ms)-first).Draw(t, "second boundary")
+		kept := append(list("s s"), ms[first:][second:]...)
+		out, done := message.RepairPairs(kept, nil)
+		requirePaired(t, out)
+		require.Equal(t, untouched(kept), untouched(out))
+		require.Zero(t, done.AddedResults+done.MovedResults, "the end of a well-formed list only has orphans")
+
+		cut := message.SafeCut(ms, first+second)
+		safe, done := message.RepairPairs(ms[cut:], nil)
+		require.Zero(t, done)
+		require.Len(t, safe, len(ms)-cut)
+	})
+}
+
 func TestUnits_Properties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
