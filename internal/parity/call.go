@@ -75,8 +75,11 @@ func (c *callInfo) preparation() *ce.SubagentPreparation {
 
 type parkKey struct{}
 
-// park tells whoever started the call that its engine waits now.
+// park tells whoever started the call, and the group that it belongs to, that its engine waits.
 func park(ctx context.Context) {
+	if m, ok := ctx.Value(groupKey{}).(*groupMember); ok {
+		m.pass()
+	}
 	if f, ok := ctx.Value(parkKey{}).(func()); ok {
 		f()
 	}

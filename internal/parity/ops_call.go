@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"time"
 
@@ -118,6 +117,9 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 			c.raw = object{}
 		}
 		c.raw["abortSignal"] = "$signal"
+		if ctx.Err() != nil && on.isDefault() {
+			w.differ(differDone)
+		}
 	}
 	v, err := do(withCall(ctx, c), w, on, c)
 	if err == nil {
@@ -217,27 +219,27 @@ func opCallParallel(ctx context.Context, w *world, s step) (any, error) {
 	if !ok {
 		return nil, w.skip("parallel calls are a list")
 	}
-	out := make([]any, len(calls))
-	var wg sync.WaitGroup
+	steps, engines := make([]step, len(calls)), make([]*resolvedEngine, len(calls))
 	for i, item := range calls {
 		fields, _ := item.(map[string]any)
 		merged := maps.Clone(s.fields)
 		maps.Copy(merged, fields)
-		one := step{op: "call", fields: merged}
-		on, err := w.engine(one.text("on"))
+		steps[i] = step{op: "call", fields: merged}
+		on, err := w.engine(steps[i].text("on"))
 		if err != nil {
 			return nil, err
 		}
-		wg.Go(func() {
-			v, _, err := w.invoke(ctx, on, one.text("method"), one)
-			if err != nil {
-				out[i] = object{"error": w.errorOutcome(err)}
-				return
-			}
-			out[i] = object{"ok": plain(orUndefined(v))}
-		})
+		engines[i] = on
 	}
-	wg.Wait()
+	out := make([]any, len(calls))
+	runParallel(ctx, len(calls), func(ctx context.Context, i int) {
+		v, _, err := w.invoke(ctx, engines[i], steps[i].text("method"), steps[i])
+		if err != nil {
+			out[i] = object{"error": w.errorOutcome(err)}
+			return
+		}
+		out[i] = object{"ok": plain(orUndefined(v))}
+	})
 	return out, nil
 }
 
@@ -272,5 +274,3 @@ func opInvokeHeld(ctx context.Context, w *world, s step) (any, error) {
 	w.remember(s, v, c)
 	return v, nil
 }
-
-func indexName(i int) string { return strconv.Itoa(i) }

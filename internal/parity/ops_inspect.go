@@ -19,7 +19,19 @@ func opInfo(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return infoFields(on.handle.Info()), nil
+	before := w.requests()
+	info := on.handle.Info()
+	if w.requests() > before {
+		w.differ(differFull)
+	}
+	return infoFields(info), nil
+}
+
+// requests counts what engines and factories were asked for in this step.
+func (w *world) requests() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.received)
 }
 
 // opMembers lists which members the engine selected has.
@@ -38,6 +50,9 @@ func opMembers(_ context.Context, w *world, s step) (any, error) {
 		if hooks.Has(hook) {
 			out[name] = "function"
 		}
+	}
+	if !on.isDefault() {
+		w.differ(differClose)
 	}
 	return out, nil
 }

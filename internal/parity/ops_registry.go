@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
-	"sync"
 
 	ce "github.com/go-contextengine/contextengine"
 )
@@ -17,6 +17,9 @@ const (
 	differStale     = "a handle belongs to one generation of its registration"
 	differAccepted  = "declared AcceptedHostParams are honoured"
 	differAbort     = "an abort is recognised by errors.Is, not by words"
+	differDone      = "a done context ends every call, of the default engine too"
+	differFull      = "the fallback is described in full at once"
+	differClose     = "a Handle can always be closed"
 	differMalformed = "a malformed assemble result is a contract violation and a failure"
 )
 
@@ -31,11 +34,15 @@ func registryOps() map[string]opFunc {
 // that owner core has registered before.
 func opInit(_ context.Context, w *world, _ step) (any, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.initialised {
-		w.initialised, w.hasDefault = true, true
+	again := w.initialised
+	w.initialised, w.hasDefault = true, true
+	w.mu.Unlock()
+	if reg, ok := w.reg.Lookup(ce.LegacyID); again || !ok || reg.Generation == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	return nil, w.reg.Register(ce.LegacyID, "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		return ce.Legacy(), nil
+	})
 }
 
 func opRegister(_ context.Context, w *world, s step) (any, error) {
@@ -69,7 +76,8 @@ func (w *world) register(s step, owner string) (any, error) {
 	if strings.TrimSpace(owner) == "" {
 		w.differ(differOwner)
 	}
-	before := w.registrations(id) > 0
+	before, held := w.reg.Lookup(id)
+	held = held && (id != ce.LegacyID || w.defaultThere())
 	err := w.reg.Register(id, owner, w.factory(factory), opts...)
 	var conflict *ce.ConflictError
 	if errors.As(err, &conflict) {
@@ -78,10 +86,12 @@ func (w *world) register(s step, owner string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if before && !s.flag("refresh") {
-		w.differ(differRefresh)
+	if after, _ := w.reg.Lookup(id); after.Generation != before.Generation {
+		if held && !s.flag("refresh") {
+			w.differ(differRefresh)
+		}
+		w.note(id, owner)
 	}
-	w.note(id, owner)
 	return object{"ok": true}, nil
 }
 
@@ -199,28 +209,19 @@ func (w *world) checkDefault(h *ce.Handle) error {
 
 func opResolveParallel(ctx context.Context, w *world, s step) (any, error) {
 	slots, _ := listOf(s.fields["slots"])
-	g := newParallelGroup(len(slots))
 	infos, errs := make([]any, len(slots)), make([]error, len(slots))
 	handles := make([]*ce.Handle, len(slots))
-	var wg sync.WaitGroup
-	for i, slot := range slots {
-		sel := w.selectionOf(s, slot, true)
-		wg.Go(func() {
-			m := &groupMember{g: g}
-			ctx := context.WithValue(ctx, groupKey{}, m)
-			defer m.leave()
-			handles[i], errs[i] = w.resolve(ctx, sel)
-			if errs[i] == nil {
-				infos[i] = object{"info": infoFields(handles[i].Info())}
-			}
-		})
-	}
-	wg.Wait()
+	runParallel(ctx, len(slots), func(ctx context.Context, i int) {
+		handles[i], errs[i] = w.resolve(ctx, w.selectionOf(s, slots[i], true))
+		if errs[i] == nil {
+			infos[i] = object{"info": infoFields(handles[i].Info())}
+		}
+	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	for i, h := range handles {
-		w.keep(s.text("as")+indexName(i), h, w.selectionOf(s, slots[i], true))
+		w.keep(s.text("as")+strconv.Itoa(i), h, w.selectionOf(s, slots[i], true))
 	}
 	return infos, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -20,9 +19,7 @@ func (w *world) factory(name string) ce.Factory {
 			})
 		}
 		w.record(entry)
-		if g, ok := ctx.Value(groupKey{}).(*groupMember); ok {
-			g.meet()
-		}
+		meet(ctx)
 		return w.produce(name, b)
 	}
 }
@@ -81,45 +78,3 @@ func (w *world) produce(name string, b object) (ce.ContextEngine, error) {
 	}
 	return e, nil
 }
-
-// A parallelGroup makes several resolutions overlap: none leaves its first factory before all
-// have reached theirs or are done.
-type parallelGroup struct {
-	mu      sync.Mutex
-	cond    *sync.Cond
-	waiting int // neither at a factory nor done
-}
-
-type groupKey struct{}
-
-func newParallelGroup(n int) *parallelGroup {
-	g := &parallelGroup{waiting: n}
-	g.cond = sync.NewCond(&g.mu)
-	return g
-}
-
-func (g *parallelGroup) arrived() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting--
-	g.cond.Broadcast()
-}
-
-// A groupMember is one resolution of a group.
-type groupMember struct {
-	g    *parallelGroup
-	once sync.Once
-}
-
-// meet waits for the others; only the first time counts.
-func (m *groupMember) meet() {
-	m.once.Do(m.g.arrived)
-	m.g.mu.Lock()
-	defer m.g.mu.Unlock()
-	for m.g.waiting > 0 {
-		m.g.cond.Wait()
-	}
-}
-
-// leave says that the member is done, met or not.
-func (m *groupMember) leave() { m.once.Do(m.g.arrived) }

@@ -13,6 +13,7 @@ func (e *scriptedEngine) perform(ctx context.Context, method string, typed objec
 	c := callFrom(ctx)
 	params := c.params(method, typed)
 	e.record(method, params)
+	meet(ctx)
 	b := e.behaviour(method)
 	if b == nil {
 		return e.standard(method, typed), nil

@@ -65,6 +65,9 @@ type resolvedEngine struct {
 	learned map[string]bool
 }
 
+// isDefault reports whether the default engine was asked for.
+func (r *resolvedEngine) isDefault() bool { return r.selected == "" || r.selected == ce.LegacyID }
+
 // runScenario runs one scenario and says what came of it.
 func runScenario(ctx context.Context, sc *scenario) (outcome, error) {
 	w, err := newWorld(ctx, sc)
