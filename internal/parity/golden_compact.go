@@ -1,6 +1,10 @@
 package main
 
+import "maps"
+
 // compactFuncs are the recorded functions that package compact answers for.
 func compactFuncs() map[string]goldenFunc {
-	return map[string]goldenFunc{}
+	all := map[string]goldenFunc{}
+	maps.Copy(all, overflowFuncs())
+	return all
 }

@@ -1,0 +1,2 @@
+// Package compact is the built-in summarising compaction.
+package compact
