@@ -271,12 +271,10 @@ func (h *handle) graft(ctx context.Context, entries []Entry) error {
 			if e.Message != nil && e.Message.Key != e.ID {
 				b.own[i].key = e.Message.Key
 			}
-			h.s.fill(&e)
-			if b.own[i].key != "" {
-				e.Message.Key = b.own[i].key
-			}
+			h.s.redactEntry(&e)
+			e.settle(b.own[i].key)
 			b.entries[i] = e
 		}
-		return h.s.commit(b)
+		return h.s.commit(ctx, b)
 	})
 }

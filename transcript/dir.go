@@ -35,7 +35,7 @@ func OpenDir(dir string, opts *DirOptions) (Store, error) {
 }
 
 func newDirStore(root fileSystem, opts DirOptions) *dirStore {
-	return &dirStore{settings: opts.settings(), opts: opts, fs: root, open: make(map[string]*openSession)}
+	return &dirStore{settings: opts.settings(), opts: opts, fs: root, sessions: registry{open: make(map[string]*openSession)}}
 }
 
 // dirStore keeps sessions as files of one folder.
@@ -44,14 +44,8 @@ type dirStore struct {
 	opts DirOptions
 	fs   fileSystem
 
-	mu   sync.Mutex
-	open map[string]*openSession // by session id
-}
-
-// openSession counts the logs that are open on a session.
-type openSession struct {
-	s    *session
-	logs int
+	mu       sync.Mutex
+	sessions registry
 }
 
 func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
@@ -67,14 +61,14 @@ func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	_, err := st.find(h.ID)
-	if _, isOpen := st.open[h.ID]; isOpen || err == nil {
+	if _, isOpen := st.sessions.open[h.ID]; isOpen || err == nil {
 		return nil, fmt.Errorf("creating session %q: %w", h.ID, fs.ErrExist)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("creating session %q: %w", h.ID, err)
 	}
 	b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h)}
-	return st.handle(h.ID, newSession(st.settings, h, newTree(currentVersion), nil, b)), nil
+	return st.sessions.lend(&st.mu, h.ID, newSession(st.settings, h, newTree(currentVersion), nil, b)), nil
 }
 
 func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
@@ -83,8 +77,8 @@ func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if o, ok := st.open[sessionID]; ok {
-		return st.handle(sessionID, o.s), nil
+	if o, ok := st.sessions.open[sessionID]; ok {
+		return st.sessions.lend(&st.mu, sessionID, o.s), nil
 	}
 	name, err := st.find(sessionID)
 	if err != nil {
@@ -94,31 +88,7 @@ func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.handle(sessionID, s), nil
-}
-
-// handle gives out one more log on a session. The caller holds mu.
-func (st *dirStore) handle(id string, s *session) Log {
-	o, ok := st.open[id]
-	if !ok {
-		o = &openSession{s: s}
-		st.open[id] = o
-	}
-	o.logs++
-	return &handle{s: s, release: func() error { return st.release(id, o) }}
-}
-
-func (st *dirStore) release(id string, o *openSession) error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	o.logs--
-	if o.logs > 0 {
-		return nil
-	}
-	if st.open[id] == o {
-		delete(st.open, id)
-	}
-	return o.s.close()
+	return st.sessions.lend(&st.mu, sessionID, s), nil
 }
 
 func (st *dirStore) List(ctx context.Context) iter.Seq2[Header, error] {
@@ -165,7 +135,7 @@ func (st *dirStore) headers() ([]Header, []error, error) {
 		seen[h.ID] = true
 		out = append(out, h)
 	}
-	for id, o := range st.open {
+	for id, o := range st.sessions.open {
 		if !seen[id] {
 			out = append(out, o.s.snap.Load().header)
 		}
@@ -191,7 +161,7 @@ func (st *dirStore) Delete(ctx context.Context, sessionID string) error {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	o, isOpen := st.open[sessionID]
+	o, isOpen := st.sessions.open[sessionID]
 	name, err := st.find(sessionID)
 	switch {
 	case err == nil:
@@ -204,7 +174,7 @@ func (st *dirStore) Delete(ctx context.Context, sessionID string) error {
 	}
 	if isOpen {
 		o.s.closed.Store(true)
-		delete(st.open, sessionID)
+		delete(st.sessions.open, sessionID)
 	}
 	return nil
 }
@@ -215,7 +185,9 @@ func (st *dirStore) sessionFiles() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, fileExt) })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasSuffix(name, fileExt) || strings.Index(name, fileExt) != len(name)-len(fileExt) // files kept beside a session have it inside
+	})
 	slices.Sort(names)
 	return names, nil
 }
@@ -276,8 +248,9 @@ func (st *dirStore) readHeader(name string) (Header, error) {
 // escapeID writes a session id so that every file system takes it as part of a name.
 func escapeID(id string) string {
 	var b strings.Builder
+	dots := !strings.Contains(id, fileExt) // inside a name it marks files kept beside a session
 	for _, c := range []byte(id) {
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' && dots
 		if plain {
 			b.WriteByte(c)
 		} else {

@@ -78,6 +78,7 @@ type fileBackend struct {
 	size     int64      // of the file when last looked at
 	info     fs.FileInfo
 	unsynced bool
+	locked   []storedFile
 }
 
 // fileMark is what a snapshot remembers of the file.
@@ -233,6 +234,7 @@ func (b *fileBackend) reload(s *session) error {
 		*b = old
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
+	s.retire(old.f)
 	s.t, s.src, s.header = b.x.t, b.f, b.x.header
 	s.publish(nil)
 	return nil
@@ -243,24 +245,29 @@ func (b *fileBackend) begin(ctx context.Context, s *session) (func(), error) {
 	if b.readOnly != nil {
 		return nil, fmt.Errorf("writing session %q: %w", s.header.ID, b.readOnly)
 	}
-	if b.f == nil {
-		return func() {}, nil
-	}
-	for {
+	for b.f != nil {
 		f := b.f
 		if err := waitLock(ctx, f); err != nil {
 			return nil, fmt.Errorf("locking session %q: %w", s.header.ID, err)
 		}
-		unlock := func() { _ = unlockFile(f) } // closing the file drops the lock anyway
+		b.locked = append(b.locked, f)
 		if err := b.follow(s); err != nil {
-			unlock()
+			b.unlock()
 			return nil, err
 		}
 		if b.f == f {
-			return unlock, nil
+			break
 		}
-		unlock() // the file was replaced: lock the new one
+		b.unlock() // the file was replaced: lock the new one
 	}
+	return b.unlock, nil
+}
+
+func (b *fileBackend) unlock() {
+	for _, f := range b.locked {
+		_ = unlockFile(f) // closing the file drops the lock anyway
+	}
+	b.locked = nil
 }
 
 func waitLock(ctx context.Context, f storedFile) error {

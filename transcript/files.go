@@ -23,6 +23,7 @@ type fileSystem interface {
 	open(name string, flag int) (storedFile, error)
 	lstat(name string) (fs.FileInfo, error)
 	rename(from, to string) error
+	link(from, to string) error
 	remove(name string) error
 	list() ([]string, error)
 	sync() error
@@ -56,6 +57,7 @@ func (d folder) open(name string, flag int) (storedFile, error) {
 
 func (d folder) lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 func (d folder) rename(from, to string) error           { return d.root.Rename(from, to) }
+func (d folder) link(from, to string) error             { return d.root.Link(from, to) }
 func (d folder) remove(name string) error               { return d.root.Remove(name) }
 func (d folder) close() error                           { return d.root.Close() }
 

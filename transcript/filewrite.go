@@ -1,18 +1,20 @@
 package transcript
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 )
 
 // write appends the rows of b to the file.
-func (b *fileBackend) write(s *session, batch *batch) error {
+func (b *fileBackend) write(ctx context.Context, s *session, batch *batch) error {
 	if b.f == nil {
-		return b.writeNew(s, batch)
+		return b.writeNew(ctx, s, batch)
 	}
 	if err := b.prepare(s); err != nil {
 		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
@@ -25,7 +27,8 @@ func (b *fileBackend) write(s *session, batch *batch) error {
 		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
 	}
 	batch.moveTo(b.size, b.x.line)
-	b.size += int64(len(data))
+	batch.size = int64(len(data))
+	b.size += batch.size
 	b.x.end = b.size
 	b.x.line += int32(len(batch.entries))
 	return nil
@@ -117,9 +120,9 @@ func (b *fileBackend) createFile(name string, data []byte) (storedFile, error) {
 
 // writeNew stores a session for the first time. The file appears at once with all its rows, so
 // that there is never a session without a header. A lazy session waits for an answer.
-func (b *fileBackend) writeNew(s *session, added *batch) error {
+func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) error {
 	if b.opts.Lazy && !hasAssistant(added.entries) {
-		return memoryBackend{}.write(s, added)
+		return memoryBackend{}.write(ctx, s, added)
 	}
 	if _, err := b.fs.lstat(b.name); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing session %q: %w", s.header.ID, errors.Join(err, fs.ErrExist))
@@ -153,6 +156,10 @@ func (b *fileBackend) publishFile(data []byte) error {
 	if err != nil {
 		return err
 	}
+	// Locked before it has its name: whoever finds it waits until this write is over.
+	if ok, err := tryLock(f); !ok {
+		return errors.Join(errors.New("locking a new file"), err, f.Close(), b.fs.remove(temp))
+	}
 	if err := b.fs.rename(temp, b.name); err != nil {
 		return errors.Join(err, f.Close(), b.fs.remove(temp))
 	}
@@ -164,6 +171,7 @@ func (b *fileBackend) publishFile(data []byte) error {
 		return errors.Join(err, f.Close())
 	}
 	b.f, b.info, b.size = f, info, int64(len(data))
+	b.locked = append(b.locked, f)
 	return nil
 }
 
@@ -229,9 +237,9 @@ func hasAssistant(entries []Entry) bool {
 
 // fileName is how the reference names session files: the start of the session and its id.
 func fileName(h Header) string {
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(h.Timestamp.UTC().Format(timeLayout))
-	return stamp + "_" + escapeID(h.ID) + fileExt
+	return fileStamp(h.Timestamp) + "_" + escapeID(h.ID) + fileExt
 }
 
-// migrate brings a file of an older version up to date.
-func (b *fileBackend) migrate(*session) error { return errors.ErrUnsupported }
+func fileStamp(t time.Time) string {
+	return strings.NewReplacer(":", "-", ".", "-").Replace(t.UTC().Format(timeLayout))
+}

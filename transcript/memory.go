@@ -138,9 +138,10 @@ func (memoryBackend) begin(context.Context, *session) (func(), error) { return f
 func (memoryBackend) mark() any                                       { return nil }
 func (memoryBackend) stale(*snapshot) bool                            { return false }
 func (memoryBackend) follow(*session) error                           { return nil }
+func (memoryBackend) trim(*session) (int64, error)                    { return 0, nil }
 func (memoryBackend) close() error                                    { return nil }
 
-func (memoryBackend) write(s *session, b *batch) error {
+func (memoryBackend) write(_ context.Context, s *session, b *batch) error {
 	line := int32(len(s.t.rows)) + 2
 	for i := range b.entries {
 		b.rows[i] = row{held: &b.entries[i], line: line + int32(i)}

@@ -3,31 +3,322 @@ package transcript
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/go-contextengine/contextengine/message"
 )
 
 // A Replacement is a new message for an entry.
 type Replacement struct {
-	EntryID string // entry id, or the message's key
+	// EntryID is the entry's id or its message's key. Blank ones are ignored, and of several for
+	// one entry the last counts.
+	EntryID string
 	Message message.Message
 }
 
 // A RewriteRequest asks for messages to be replaced.
 type RewriteRequest struct {
-	Replacements          []Replacement
-	AllowedSuffixEntryIDs []string   // rows allowed from the first replacement on; nil: the branch as of Generation
-	Generation            Generation // with a nil guard it must still hold, else Reason is "suffix_changed"
+	Replacements []Replacement
+	// AllowedSuffixEntryIDs guards the rewrite: from the first replaced entry on, the branch may
+	// hold only these (ids or keys). nil: the branch as of Generation. With a guard, the entries
+	// may also all be on another branch; that one is rewritten and the active one stays.
+	AllowedSuffixEntryIDs []string
+	// Generation must still hold when the guard is nil, else Reason is "suffix_changed".
+	Generation Generation
 }
 
 // A RewriteResult says what a rewrite did.
 type RewriteResult struct {
-	Changed          bool
-	BytesFreed       int64
+	Changed bool
+	// BytesFreed sums, over the replaced messages, by how much each got shorter as stored.
+	BytesFreed int64
+	// RewrittenEntries counts the replaced messages, not the rows re-appended behind them.
 	RewrittenEntries int
-	Reason           string
+	// Reason says why nothing changed: one of the Reason constants.
+	Reason string
+	// LogGrowth is by how many bytes the stored log grew. Negative when rows that earlier rewrites
+	// had left behind were removed on the occasion; 0 for logs that are not stored as bytes.
+	LogGrowth int64
 }
 
+// Why a rewrite changed nothing. The first five are OpenClaw 2026.7.1's.
+const (
+	ReasonNoReplacements   = "no replacements requested"
+	ReasonEmptySession     = "empty session"
+	ReasonNoMatch          = "no matching message entries"
+	ReasonSpansBranches    = "rewrite targets span multiple branches"
+	ReasonSuffixGuard      = "rewrite suffix guard failed"
+	ReasonSuffixChanged    = "suffix_changed"    // the generation moved on
+	ReasonAlreadyRewritten = "already rewritten" // every message is as requested
+)
+
+// Rewrite branches from the parent of the first replaced entry and appends every row from there
+// to the leaf again under new ids, with the replaced messages swapped in; references to the old
+// ids are carried over, and so are the message keys. The old rows stay in the log, off the active
+// branch. All of it is published at once or not at all.
 func (h *handle) Rewrite(ctx context.Context, r RewriteRequest) (RewriteResult, error) {
-	return RewriteResult{}, errors.ErrUnsupported
+	if h.gone.Load() {
+		return RewriteResult{}, errClosed
+	}
+	return h.s.rewrite(ctx, r)
+}
+
+// declined is a rewrite that is not made, for a reason.
+type declined struct{ reason string }
+
+func (d declined) Error() string { return d.reason }
+
+func (s *session) rewrite(ctx context.Context, r RewriteRequest) (RewriteResult, error) {
+	wanted := wantedReplacements(r.Replacements)
+	if len(wanted) == 0 {
+		return RewriteResult{Reason: ReasonNoReplacements}, ctx.Err()
+	}
+	var out RewriteResult
+	err := s.write(ctx, func() error {
+		p, err := s.planRewrite(ctx, r, wanted)
+		if err != nil {
+			return err
+		}
+		b := p.batch(s)
+		if err := s.commit(ctx, b); err != nil {
+			return err
+		}
+		out = RewriteResult{Changed: true, BytesFreed: p.freed, RewrittenEntries: p.rewritten, LogGrowth: b.size}
+		// A failure leaves the log as it is, complete but longer; the next rewrite tries again.
+		if trimmed, err := s.back.trim(s); err == nil {
+			out.LogGrowth -= trimmed
+		}
+		return nil
+	})
+	var no declined
+	if errors.As(err, &no) {
+		return RewriteResult{Reason: no.reason}, nil
+	}
+	return out, err
+}
+
+// wantedReplacements drops blank ids and keeps the last replacement of each.
+func wantedReplacements(rs []Replacement) map[string]message.Message {
+	wanted := make(map[string]message.Message, len(rs))
+	for _, r := range rs {
+		if strings.TrimSpace(r.EntryID) != "" {
+			wanted[r.EntryID] = r.Message
+		}
+	}
+	return wanted
+}
+
+// rewritePlan is what a rewrite appends.
+type rewritePlan struct {
+	branch    []int32
+	first     int // position of the first row to append again
+	entries   []Entry
+	keys      []string
+	restore   bool // the active branch is another one and stays
+	freed     int64
+	rewritten int
+}
+
+func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[string]message.Message) (*rewritePlan, error) {
+	p, targets, err := s.locate(r, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readSuffix(ctx, p); err != nil {
+		return nil, err
+	}
+	changed := s.swap(p, targets)
+	switch {
+	case changed < 0:
+		return nil, declined{ReasonAlreadyRewritten}
+	case r.AllowedSuffixEntryIDs == nil && r.Generation != s.t.gen:
+		return nil, declined{ReasonSuffixChanged}
+	case r.AllowedSuffixEntryIDs != nil && !s.allowed(p, r.AllowedSuffixEntryIDs):
+		return nil, declined{ReasonSuffixGuard}
+	}
+	p.first += changed
+	p.entries, p.keys = p.entries[changed:], p.keys[changed:]
+	return p, nil
+}
+
+// locate finds the branch and the positions of the wanted entries on it.
+func (s *session) locate(r RewriteRequest, wanted map[string]message.Message) (*rewritePlan, map[int]message.Message, error) {
+	active := path(s.t.rows, s.t.leaf)
+	targets := s.targetsOn(active, wanted)
+	switch {
+	case len(active) == 0:
+		return nil, nil, declined{ReasonEmptySession}
+	case len(targets) == len(wanted):
+		return &rewritePlan{branch: active, first: firstOf(targets)}, targets, nil
+	case len(targets) > 0:
+		return nil, nil, declined{ReasonSpansBranches}
+	case !s.anyKnown(wanted):
+		return nil, nil, declined{ReasonNoMatch}
+	}
+	// Newest allowed row first: the branch that ends there may hold all of them.
+	for _, id := range slices.Backward(r.AllowedSuffixEntryIDs) {
+		i, ok := s.t.ids[id]
+		if !ok {
+			continue
+		}
+		side := path(s.t.rows, i)
+		if targets := s.targetsOn(side, wanted); len(targets) == len(wanted) {
+			return &rewritePlan{branch: side, first: firstOf(targets), restore: true}, targets, nil
+		}
+	}
+	return nil, nil, declined{ReasonSpansBranches}
+}
+
+// targetsOn returns the wanted messages by their position on a branch.
+func (s *session) targetsOn(branch []int32, wanted map[string]message.Message) map[int]message.Message {
+	byID := make(map[string]int, len(branch))
+	byKey := make(map[string]int)
+	for at, i := range branch {
+		if r := &s.t.rows[i]; r.kind == kindMessage || r.kind == kindAssistant {
+			byID[r.id] = at
+			if r.key != "" {
+				byKey[r.key] = at
+			}
+		}
+	}
+	out := make(map[int]message.Message, len(wanted))
+	for id, m := range wanted {
+		if at, ok := byID[id]; ok {
+			out[at] = m
+		} else if at, ok := byKey[id]; ok {
+			out[at] = m
+		}
+	}
+	return out
+}
+
+func firstOf(targets map[int]message.Message) int {
+	first := -1
+	for at := range targets {
+		if first < 0 || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+func (s *session) anyKnown(wanted map[string]message.Message) bool {
+	for id := range wanted {
+		if _, ok := s.t.ids[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// readSuffix decodes the rows from the first target to the leaf.
+func (s *session) readSuffix(ctx context.Context, p *rewritePlan) error {
+	snap := s.snap.Load()
+	suffix := p.branch[p.first:]
+	entries, err := snap.decodeAll(ctx, suffix)
+	if err != nil {
+		return err
+	}
+	p.entries = entries
+	p.keys = make([]string, len(suffix))
+	for k, i := range suffix {
+		p.keys[k] = s.t.rows[i].messageKey()
+	}
+	return nil
+}
+
+// swap puts the replacements in and returns the position in the suffix of the first that makes a
+// difference, -1 if none does.
+func (s *session) swap(p *rewritePlan, targets map[int]message.Message) int {
+	changed := -1
+	for k := range p.entries {
+		e := &p.entries[k]
+		m, ok := targets[p.first+k]
+		if !ok {
+			continue
+		}
+		if m.Timestamp.IsZero() {
+			m.Timestamp = e.Message.Timestamp
+		}
+		m = s.redacted(m)
+		m.Key = p.keys[k]
+		p.rewritten++
+		p.freed += max(0, storedSize(*e.Message)-storedSize(m))
+		if changed < 0 && !message.Equal(*e.Message, m) {
+			changed = k
+		}
+		e.Message = &m
+	}
+	return changed
+}
+
+func storedSize(m message.Message) int64 {
+	raw, err := encodeMessage(m)
+	if err != nil { // storing it fails with the same error
+		return 0
+	}
+	return int64(len(raw))
+}
+
+func (s *session) allowed(p *rewritePlan, ids []string) bool {
+	ok := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		ok[id] = true
+	}
+	for _, i := range p.branch[p.first:] {
+		if r := &s.t.rows[i]; !ok[r.id] && (r.key == "" || !ok[r.key]) {
+			return false
+		}
+	}
+	return true
+}
+
+// batch gives the rows new ids and carries references over to them.
+func (p *rewritePlan) batch(s *session) *batch {
+	b := &batch{entries: make([]Entry, 0, len(p.entries)+1), sync: true}
+	moved := make(map[string]string, len(p.entries))
+	taken := make(map[string]bool, len(p.entries))
+	used := func(id string) bool { _, ok := s.t.ids[id]; return ok || taken[id] }
+	parent := ""
+	if p.first > 0 {
+		parent = s.rowID(p.branch[p.first-1])
+	}
+	for k, e := range p.entries {
+		old := s.rowID(p.branch[p.first+k])
+		e.ID = s.freeID(used)
+		taken[e.ID], moved[old] = true, e.ID
+		e.ParentID, e.Side = parent, false
+		e.remap(moved)
+		parent = e.ID
+		b.entries = append(b.entries, e)
+		b.own = append(b.own, rowOwn{key: p.keys[k]})
+	}
+	if p.restore {
+		e := s.leafRow(s.rowID(s.t.leaf))
+		b.entries, b.own = append(b.entries, e), append(b.own, rowOwn{generation: s.t.gen + 1})
+	}
+	b.own[0].batch = len(b.entries)
+	return b
+}
+
+// remap points references at the rows that were appended again.
+func (e *Entry) remap(moved map[string]string) {
+	switch {
+	case e.Compaction != nil:
+		if id, ok := moved[e.Compaction.FirstKeptEntryID]; ok {
+			c := *e.Compaction
+			c.FirstKeptEntryID = id
+			e.Compaction = &c
+		}
+	case e.Summary != nil:
+		if id, ok := moved[e.Summary.FromID]; ok {
+			e.Summary = &BranchSummary{FromID: id, Summary: e.Summary.Summary}
+		}
+	case e.Type == EntryLabel:
+		if id, ok := moved[e.Field("targetId")]; ok {
+			e.Extra = withoutFields(e.Extra, "targetId")
+			e.Extra["targetId"] = encodeString(id)
+		}
+	}
 }

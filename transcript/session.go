@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -41,6 +43,7 @@ type batch struct {
 	entries []Entry
 	own     []rowOwn
 	rows    []row // positions, filled in by the backend
+	size    int64 // bytes stored, filled in by the backend
 	sync    bool  // the turn ends here
 }
 
@@ -55,7 +58,9 @@ type backend interface {
 	// follow brings the session up to date without waiting for other writers.
 	follow(s *session) error
 	// write stores b, all or none.
-	write(s *session, b *batch) error
+	write(ctx context.Context, s *session, b *batch) error
+	// trim removes what rewrites have made superfluous and returns how many bytes that were.
+	trim(s *session) (int64, error)
 	close() error
 }
 
@@ -66,8 +71,11 @@ type session struct {
 
 	writer chan struct{} // holds a token while nobody writes
 	header Header
+	derive func(*Entry) string // makes ids that follow from the content; nil: newID makes them
 	t      *tree
 	src    source
+
+	retired []io.Closer // files that were replaced, still read by old snapshots
 
 	snap   atomic.Pointer[snapshot]
 	closed atomic.Bool
@@ -165,7 +173,7 @@ func (s *session) append(ctx context.Context, entries []Entry) ([]Entry, error) 
 		}
 		b.own[0].batch = len(entries)
 		out = b.entries
-		return s.commit(b)
+		return s.commit(ctx, b)
 	})
 	if err != nil {
 		return nil, err
@@ -182,15 +190,16 @@ func (s *session) place(entries []Entry) error {
 		if err := s.checkTarget(*e, taken); err != nil {
 			return err
 		}
+		if e.Timestamp.IsZero() {
+			e.Timestamp = s.now().UTC().Truncate(time.Millisecond)
+		}
+		e.refuseReserved()
+		s.redactEntry(e)
 		if err := s.identify(e, taken); err != nil {
 			return err
 		}
 		e.ParentID = parent
-		if e.Timestamp.IsZero() {
-			e.Timestamp = s.now().UTC().Truncate(time.Millisecond)
-		}
-		s.fill(e)
-		e.refuseReserved()
+		e.settle("")
 		if !e.Side {
 			parent = e.ID
 		}
@@ -201,11 +210,19 @@ func (s *session) place(entries []Entry) error {
 // identify gives e its id.
 func (s *session) identify(e *Entry, taken map[string]bool) error {
 	used := func(id string) bool { _, ok := s.t.ids[id]; return ok || taken[id] }
+	derived := ""
+	if s.derive != nil {
+		derived = s.derive(e)
+	}
 	switch {
-	case e.ID == "":
+	case e.ID != "":
+		if used(e.ID) {
+			return fmt.Errorf("entry id %q is taken", e.ID)
+		}
+	case derived != "" && !used(derived):
+		e.ID = derived
+	default:
 		e.ID = s.freeID(used)
-	case used(e.ID):
-		return fmt.Errorf("entry id %q is taken", e.ID)
 	}
 	taken[e.ID] = true
 	return nil
@@ -234,34 +251,53 @@ func (s *session) checkTarget(e Entry, taken map[string]bool) error {
 	return nil
 }
 
-// fill completes the content of e. What the caller handed in is not changed.
-func (s *session) fill(e *Entry) {
+// redactEntry lets the redaction see what e says. What the caller handed in is not changed.
+func (s *session) redactEntry(e *Entry) {
 	switch {
 	case e.Message != nil:
 		m := *e.Message
-		if m.Timestamp.IsZero() {
-			m.Timestamp = e.Timestamp
-		}
+		m.Timestamp = orTime(m.Timestamp, e.Timestamp)
 		m = s.redacted(m)
-		m.Key = e.ID
 		e.Message = &m
+	case s.redact == nil:
 	case e.Compaction != nil:
 		c := *e.Compaction
-		if c.FirstKeptEntryID == "" {
-			c.FirstKeptEntryID = e.ID
-		}
-		c.Through = ""
 		c.Summary = s.redacted(compactionMessage(*e)).Summary
 		e.Compaction = &c
 	case e.Summary != nil:
 		b := *e.Summary
 		b.Summary = s.redacted(branchSummaryMessage(*e)).Summary
 		e.Summary = &b
-	case e.Type == EntryCustomMessage && s.redact != nil:
+	case e.Type == EntryCustomMessage:
 		if row, err := customRow(*e, s.redacted(customMessage(*e))); err == nil {
 			*e = row
 		}
 	}
+}
+
+// settle fills in what follows from the id. key is the message's, "" where that is the id.
+func (e *Entry) settle(key string) {
+	if key == "" {
+		key = e.ID
+	}
+	if e.Message != nil {
+		e.Message.Key = key
+	}
+	if e.Compaction != nil {
+		c := *e.Compaction
+		if c.FirstKeptEntryID == "" {
+			c.FirstKeptEntryID = e.ID
+		}
+		c.Through = ""
+		e.Compaction = &c
+	}
+}
+
+func orTime(t, other time.Time) time.Time {
+	if t.IsZero() {
+		return other
+	}
+	return t
 }
 
 func (s *session) redacted(m message.Message) message.Message {
@@ -291,9 +327,9 @@ func endsTurn(entries []Entry) bool {
 }
 
 // commit stores b and shows it to readers.
-func (s *session) commit(b *batch) error {
+func (s *session) commit(ctx context.Context, b *batch) error {
 	b.rows = make([]row, len(b.entries))
-	if err := s.back.write(s, b); err != nil {
+	if err := s.back.write(ctx, s, b); err != nil {
 		return err
 	}
 	before := s.snap.Load()
@@ -339,7 +375,7 @@ func (s *session) commitCompaction(ctx context.Context, gen Generation, c Compac
 		if err := s.place(b.entries); err != nil {
 			return err
 		}
-		if err := s.commit(b); err != nil {
+		if err := s.commit(ctx, b); err != nil {
 			return err
 		}
 		out = b.entries[0]
@@ -401,7 +437,7 @@ func (s *session) setLeaf(ctx context.Context, id string) error {
 			return nil
 		}
 		e := s.leafRow(s.rowID(target))
-		return s.commit(&batch{entries: []Entry{e}, own: []rowOwn{{generation: s.t.gen + 1}}, sync: true})
+		return s.commit(ctx, &batch{entries: []Entry{e}, own: []rowOwn{{generation: s.t.gen + 1}}, sync: true})
 	})
 }
 
@@ -447,10 +483,18 @@ func (s *session) publishNew(known int) {
 	}
 }
 
+// retire closes a file that was replaced when the session is closed: snapshots may be read still.
+func (s *session) retire(f io.Closer) { s.retired = append(s.retired, f) }
+
 // close ends the session for everyone who has it open.
 func (s *session) close() error {
 	<-s.writer
 	defer s.unlock()
 	s.closed.Store(true)
-	return s.back.close()
+	err := s.back.close()
+	for _, f := range s.retired {
+		err = errors.Join(err, f.Close())
+	}
+	s.retired = nil
+	return err
 }

@@ -1,0 +1,321 @@
+package transcript
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// trimFrom is the size from which copies that rewrites left behind are removed, if they are also
+// more than everything else in the file.
+const trimFrom = 256 << 10
+
+// trim removes rows that a rewrite appended and a later rewrite appended once more: without it,
+// rewriting one old message again and again would store its whole suffix each time. The rows as
+// they were first, the active branch and every other branch stay. It returns the bytes removed.
+func (b *fileBackend) trim(s *session) (int64, error) {
+	dead, size := superseded(s.snap.Load())
+	if size < trimFrom || size < b.size-size {
+		return 0, nil
+	}
+	lines := make(map[int32]int32, len(s.t.rows))
+	for i := range s.t.rows {
+		lines[s.t.rows[i].line] = int32(i)
+	}
+	var out bytes.Buffer
+	err := b.eachLine(func(l fileLine) error {
+		i, isRow := lines[l.no]
+		switch {
+		case !isRow:
+			out.Write(l.text)
+		case dead[i]:
+			return nil
+		default:
+			out.Write(withoutBatch(l.text))
+		}
+		out.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("trimming session %q: %w", s.header.ID, err)
+	}
+	line, err := encodeRow(s.leafRow(s.rowID(s.t.leaf)), rowOwn{generation: s.t.gen})
+	if err != nil {
+		return 0, err
+	}
+	out.Write(append(line, '\n'))
+	before := b.size
+	if err := b.replace(s, out.Bytes()); err != nil {
+		return 0, fmt.Errorf("trimming session %q: %w", s.header.ID, err)
+	}
+	return before - b.size, nil
+}
+
+// superseded finds the rows off the active branch that a later row says again, with nothing under
+// them that stays, and how many bytes they take. The rows as they were before the first rewrite
+// are not among them: they are the branch that it left.
+func superseded(snap *snapshot) (dead []bool, size int64) {
+	rows := snap.rows
+	alive := make([]bool, len(rows))
+	for i := snap.leaf; i != none; i = rows[i].parent {
+		alive[i] = true
+	}
+	again := make(map[string]int32) // the last row with a key
+	for i := range rows {
+		again[rows[i].messageKey()] = int32(i)
+	}
+	spare := make([]bool, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		under := r.parent != none && spare[r.parent]
+		last := again[r.messageKey()]
+		switch {
+		case alive[i]:
+		case r.kind == kindLeaf:
+			spare[i] = under
+		case last != int32(i):
+			spare[i] = r.key != "" || under && snap.sameContent(int32(i), last)
+		}
+	}
+	for i := range rows {
+		if spare[i] {
+			continue
+		}
+		for p := int32(i); p != none && !alive[p]; p = rows[p].parent {
+			alive[p] = true
+		}
+	}
+	dead = make([]bool, len(rows))
+	for i := range rows {
+		if !alive[i] {
+			dead[i] = true
+			size += int64(rows[i].n) + 1
+		}
+	}
+	return dead, size
+}
+
+// sameContent reports whether two rows say the same.
+func (s *snapshot) sameContent(i, j int32) bool {
+	rd := newRowReader(s)
+	a, errA := rd.entry(i)
+	b, errB := rd.entry(j)
+	if errA != nil || errB != nil || a.Type != b.Type {
+		return false
+	}
+	if a.Message != nil && b.Message != nil {
+		return message.Equal(*a.Message, *b.Message)
+	}
+	return a.Message == nil && b.Message == nil && a.Compaction == nil && b.Compaction == nil
+}
+
+// withoutBatch drops the mark of rows that were appended together: some of them may be gone.
+func withoutBatch(line []byte) []byte {
+	if !bytes.Contains(line, []byte(fieldBatch)) {
+		return line
+	}
+	fields, err := scanObject(line, nil)
+	if err != nil {
+		return line
+	}
+	w := objectWriter{}
+	for _, f := range fields {
+		if f.name != fieldBatch {
+			w.raw(f.name, f.val)
+		}
+	}
+	return w.end()
+}
+
+// eachLine hands every line of the file that has been read to f.
+func (b *fileBackend) eachLine(f func(fileLine) error) error {
+	lines := lineReader{src: b.f, size: b.x.end}
+	for no := int32(1); lines.at < lines.size; no++ {
+		text, off, err := lines.next()
+		if err != nil {
+			return err
+		}
+		line := trimLine(text, off == 0)
+		if len(line) == 0 {
+			continue
+		}
+		if err := f(fileLine{text: line, off: off, no: no}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace makes data the session's file and reads it. What was open on the old one stays usable.
+func (b *fileBackend) replace(s *session, data []byte) error {
+	old := *b
+	if err := b.publishFile(data); err != nil {
+		return err
+	}
+	s.retire(old.f)
+	return b.reindex(s)
+}
+
+// reindex reads the file that b has open.
+func (b *fileBackend) reindex(s *session) error {
+	x, err := openIndex(b.f, b.size, strings.TrimSuffix(b.name, fileExt))
+	if err != nil {
+		return err
+	}
+	b.x = x
+	s.t, s.src, s.header = x.t, b.f, x.header
+	s.publish(nil)
+	return nil
+}
+
+// migrate brings a file of an older version, or without a header, up to date and keeps the old
+// one beside it.
+func (b *fileBackend) migrate(s *session) error {
+	data, err := b.migrated(s)
+	if err != nil {
+		return fmt.Errorf("migrating: %w", err)
+	}
+	suffix := fmt.Sprintf(".v%d.bak", s.t.version)
+	if b.x.headless {
+		suffix = fmt.Sprintf(".corrupt-%s-%s%s", fileStamp(s.now()), shortID(), fileExt)
+	}
+	if _, err := b.backup(suffix); err != nil {
+		return fmt.Errorf("migrating: %w", err)
+	}
+	if err := b.replace(s, data); err != nil {
+		return fmt.Errorf("migrating: %w", err)
+	}
+	return nil
+}
+
+// migrated writes the file as version 3. Lines that are no rows stay as they are.
+func (b *fileBackend) migrated(s *session) ([]byte, error) {
+	rows := make(map[int32]int32, len(s.t.rows))
+	for i := range s.t.rows {
+		if !s.t.rows[i].bad {
+			rows[s.t.rows[i].line] = int32(i)
+		}
+	}
+	out := bytes.NewBuffer(append(encodeHeader(s.header, b.x.headerLine), '\n'))
+	snap := s.snap.Load()
+	headerDone := b.x.headless
+	err := b.eachLine(func(l fileLine) error {
+		i, isRow := rows[l.no]
+		if !headerDone && !isRow && bytes.Equal(l.text, b.x.headerLine) {
+			headerDone = true
+			return nil
+		}
+		if isRow && s.t.version < currentVersion {
+			line, err := migratedRow(snap, i, l.text)
+			if err != nil {
+				return err
+			}
+			out.Write(line)
+		} else {
+			out.Write(l.text)
+		}
+		out.WriteByte('\n')
+		return nil
+	})
+	if err == nil && b.size > b.x.end { // a torn row stays what it is: a line that cannot be read
+		torn := make([]byte, b.size-b.x.end)
+		if _, err = b.f.ReadAt(torn, b.x.end); err == nil {
+			out.Write(bytes.Trim(torn, "\r\n"))
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes(), err
+}
+
+// migratedRow gives an old row what version 3 rows have: id and parent, the id of the first kept
+// row instead of its index, and today's name of the custom role. Everything else is untouched.
+func migratedRow(snap *snapshot, i int32, line []byte) ([]byte, error) {
+	fields, err := scanObject(line, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &snap.rows[i]
+	w := objectWriter{}
+	for _, f := range fields {
+		switch f.name {
+		case "id", "parentId", "firstKeptEntryIndex":
+		case "message":
+			raw, err := migratedMessage(f.val)
+			if err != nil {
+				return nil, err
+			}
+			w.raw(f.name, raw)
+		default:
+			w.raw(f.name, f.val)
+		}
+	}
+	w.str("id", r.id)
+	if p := snap.readable(r.parent); p != none {
+		w.str("parentId", snap.rows[p].id)
+	} else {
+		w.raw("parentId", []byte("null"))
+	}
+	if r.kind == kindCompaction && r.kept != none && !w.has("firstKeptEntryId") {
+		w.str("firstKeptEntryId", snap.rows[r.kept].id)
+	}
+	return w.end(), nil
+}
+
+func migratedMessage(raw []byte) ([]byte, error) {
+	fields, err := scanObject(raw, nil)
+	if err != nil {
+		return nil, err
+	}
+	w := objectWriter{}
+	old := false
+	for _, f := range fields {
+		if s, _ := rawString(f.val); f.name == "role" && s == "hookMessage" {
+			old = true
+			f.val = []byte(`"custom"`)
+		}
+		w.raw(f.name, f.val)
+	}
+	if !old {
+		return raw, nil
+	}
+	return w.end(), nil
+}
+
+// backup keeps the file as it is under another name, and returns that name.
+func (b *fileBackend) backup(suffix string) (string, error) {
+	name, err := b.freeName(b.name + suffix)
+	if err != nil {
+		return "", err
+	}
+	if err := b.fs.link(b.name, name); err == nil {
+		return name, nil
+	}
+	data := make([]byte, b.size) // a file system without links
+	if _, err := b.f.ReadAt(data, 0); err != nil && err != io.EOF {
+		return "", fmt.Errorf("keeping the old file: %w", err)
+	}
+	if err := b.writeFile(name, data); err != nil {
+		return "", fmt.Errorf("keeping the old file: %w", err)
+	}
+	return name, nil
+}
+
+// freeName finds a name that no file has.
+func (b *fileBackend) freeName(want string) (string, error) {
+	name := want
+	for n := 2; ; n++ {
+		_, err := b.fs.lstat(name)
+		if errors.Is(err, os.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		name = fmt.Sprintf("%s.%d", want, n)
+	}
+}
