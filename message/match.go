@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
@@ -131,28 +132,55 @@ func isPadded(s string) bool {
 // match pairs the results of a list with its calls. A result belongs to the nearest group
 // before it that has its id, because ids recur; a group's earlier results win.
 func match(ms []Message) pairing {
-	var p pairing
-	nearest := make(map[string]int) // trimmed call id to group
+	mt := matcher{ms: ms, nearest: make(map[string]*askers)}
 	for i := range ms {
 		m := &ms[i]
 		if m.Role == RoleToolResult {
-			p.add(nearest, ms, i, wholeMessage)
+			mt.answer(i, wholeMessage)
 			continue
 		}
-		if calls := callsOf(m); len(calls) > 0 {
-			for _, c := range calls {
-				nearest[c.key] = len(p.groups)
-			}
-			p.groups = append(p.groups, group{at: i, calls: calls})
-		}
+		mt.ask(i)
 		for k := range m.Content {
 			if isResult(m.Content[k].Type) {
-				p.add(nearest, ms, i, k)
+				mt.answer(i, k)
 			}
 		}
 	}
-	p.matchEarly(ms)
-	return p
+	mt.matchEarly()
+	return mt.pairing
+}
+
+// A matcher is the state of match.
+type matcher struct {
+	pairing
+
+	ms      []Message
+	nearest map[string]*askers // by trimmed call id
+}
+
+// askers are the calls of one group with the same id. Each list is in call order.
+type askers struct {
+	group    int
+	waiting  []int // without a result
+	standIns []int // answered by a stand-in or a guess, which a real result replaces
+}
+
+// ask opens the group of an assistant message with calls.
+func (mt *matcher) ask(i int) {
+	calls := callsOf(&mt.ms[i])
+	if len(calls) == 0 {
+		return
+	}
+	g := len(mt.groups)
+	mt.groups = append(mt.groups, group{at: i, calls: calls})
+	for k, c := range calls {
+		a := mt.nearest[c.key]
+		if a == nil || a.group != g {
+			a = &askers{group: g}
+			mt.nearest[c.key] = a
+		}
+		a.waiting = append(a.waiting, k)
+	}
 }
 
 func callsOf(m *Message) []call {
@@ -168,66 +196,64 @@ func callsOf(m *Message) []call {
 	return calls
 }
 
-// add records the result at ms[i], or in its block, with the call that it answers.
-func (p *pairing) add(nearest map[string]int, ms []Message, i, block int) {
-	id, name := identify(ms[i], block)
+// answer records the result at ms[i], or in its block, with the call that it answers.
+func (mt *matcher) answer(i, block int) {
+	id, name := identify(mt.ms[i], block)
 	r := result{at: i, block: block, group: noGroup}
 	if id == "" {
-		r.group, r.call, r.guessed = p.adopt(name)
-	} else if g, ok := nearest[id]; ok {
-		r.group, r.call = g, p.free(ms, g, id, i, block)
+		r.group, r.call, r.guessed = mt.adopt(name)
+	} else {
+		r.group, r.call = mt.take(id, block == wholeMessage && IsMissingResult(mt.ms[i]))
 	}
-	if r.group != noGroup && r.call == unanswered {
-		r.group = noGroup
-	}
-	if r.group == noGroup && block != wholeMessage && ms[i].Content[block].Type == blockToolResultSnake {
+	if r.group == noGroup && block != wholeMessage && mt.ms[i].Content[block].Type == blockToolResultSnake {
 		return // its call is in a spelling that is not ours: not our business
 	}
 	if r.group != noGroup {
-		p.groups[r.group].calls[r.call].result = len(p.results)
+		mt.groups[r.group].calls[r.call].result = len(mt.results)
 	}
-	p.results = append(p.results, r)
+	mt.results = append(mt.results, r)
 }
 
-// free returns the first unanswered call of a group with the id. A call answered by a
-// stand-in is free for a real result.
-func (p *pairing) free(ms []Message, g int, id string, at, block int) int {
-	standIn := unanswered
-	for k, c := range p.groups[g].calls {
-		if c.key != id {
-			continue
+// take returns the call that the next result with an id answers, noGroup when there is
+// none left. A real result may take the place of a stand-in or a guess.
+func (mt *matcher) take(id string, standIn bool) (g, k int) {
+	a := mt.nearest[id]
+	switch {
+	case a == nil:
+		return noGroup, 0
+	case len(a.waiting) > 0:
+		k, a.waiting = a.waiting[0], a.waiting[1:]
+		if standIn {
+			a.standIns = append(a.standIns, k)
 		}
-		if c.result == unanswered {
-			return k
-		}
-		if old := p.results[c.result]; standIn == unanswered && old.block == wholeMessage && IsMissingResult(ms[old.at]) {
-			standIn = k
-		}
+		return a.group, k
+	case !standIn && len(a.standIns) > 0:
+		k, a.standIns = a.standIns[0], a.standIns[1:]
+		mt.results[mt.groups[a.group].calls[k].result].group = noGroup
+		return a.group, k
 	}
-	if standIn == unanswered || block == wholeMessage && IsMissingResult(ms[at]) {
-		return unanswered
-	}
-	p.results[p.groups[g].calls[standIn].result].group = noGroup
-	return standIn
+	return noGroup, 0
 }
 
 // adopt finds the call of the last group that a result without an id can answer: one
 // without an id too, else the only one. The names must agree where both are known.
-func (p *pairing) adopt(name string) (g, k int, guessed bool) {
-	if len(p.groups) == 0 {
+func (mt *matcher) adopt(name string) (g, k int, guessed bool) {
+	if len(mt.groups) == 0 {
 		return noGroup, 0, false
 	}
-	g = len(p.groups) - 1
-	calls := p.groups[g].calls
+	g = len(mt.groups) - 1
+	calls := mt.groups[g].calls
 	for k, c := range calls {
-		if c.key == "" && c.result == unanswered && agree(c.name, name) {
+		if c.result == unanswered && c.key == "" && agree(c.name, name) {
 			return g, k, false
 		}
 	}
-	if len(calls) == 1 && calls[0].result == unanswered && agree(calls[0].name, name) {
-		return g, 0, true
+	if len(calls) != 1 || calls[0].result != unanswered || !agree(calls[0].name, name) {
+		return noGroup, 0, false
 	}
-	return noGroup, 0, false
+	a := mt.nearest[calls[0].key]
+	a.waiting, a.standIns = nil, append(a.standIns, 0) // a result with the id is better than a guess
+	return g, 0, true
 }
 
 func agree(a, b string) bool {
@@ -236,30 +262,34 @@ func agree(a, b string) bool {
 }
 
 // matchEarly gives unanswered calls a result that was stored before them. Its time must
-// be known and later than the call's: a result of an earlier use of the id is older.
-func (p *pairing) matchEarly(ms []Message) {
-	stray := make(map[string][]int)
-	for i, r := range p.results {
-		if id, _ := identify(ms[r.at], r.block); r.group == noGroup && id != "" {
-			stray[id] = append(stray[id], i)
-		}
-	}
-	if len(stray) == 0 {
+// be known and later than the call's: a result of an earlier use of the id is older. The
+// stray result nearest before the call is looked at, and each only once.
+func (mt *matcher) matchEarly() {
+	isStray := func(r result) bool { return r.group == noGroup }
+	if !slices.ContainsFunc(mt.results, isStray) {
 		return
 	}
-	for g := range p.groups {
-		asked := ms[p.groups[g].at].Timestamp
-		for k := range p.groups[g].calls {
-			c := &p.groups[g].calls[k]
-			if c.result != unanswered || asked.IsZero() {
+	strays := make(map[string][]int) // by id, the nearest last
+	next := 0
+	for g := range mt.groups {
+		grp := &mt.groups[g]
+		for ; next < len(mt.results) && mt.results[next].at < grp.at; next++ {
+			r := mt.results[next]
+			if id, _ := identify(mt.ms[r.at], r.block); isStray(r) && id != "" {
+				strays[id] = append(strays[id], next)
+			}
+		}
+		asked := mt.ms[grp.at].Timestamp
+		for k := range grp.calls {
+			c := &grp.calls[k]
+			before := strays[c.key]
+			if c.result != unanswered || len(before) == 0 {
 				continue
 			}
-			for _, i := range stray[c.key] {
-				r := &p.results[i]
-				if r.group == noGroup && r.at < p.groups[g].at && ms[r.at].Timestamp.After(asked) {
-					r.group, r.call, c.result = g, k, i
-					break
-				}
+			last := before[len(before)-1]
+			strays[c.key] = before[:len(before)-1]
+			if r := &mt.results[last]; !asked.IsZero() && mt.ms[r.at].Timestamp.After(asked) {
+				r.group, r.call, c.result = g, k, last
 			}
 		}
 	}
