@@ -221,6 +221,9 @@ func callWithDeadline[P, R any](ctx context.Context, h *Handle, in *instance, k 
 
 	select {
 	case out := <-done:
+		if out.err != nil && context.Cause(callCtx) == error(missed) {
+			return missed // it gave up because of the deadline
+		}
 		*r = out.r
 		return out.err
 	case <-callCtx.Done():

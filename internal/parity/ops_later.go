@@ -7,7 +7,7 @@ import "context"
 func laterOps() map[string]opFunc {
 	reasons := map[string]string{
 		"hostBootstrap": "turn lifecycle", "hostAssemble": "turn lifecycle", "hostFinalize": "turn lifecycle",
-		"hostMaintain": "turn lifecycle", "compactSafe": "bounded compaction",
+		"hostMaintain":      "turn lifecycle",
 		"compactionTimeout": "bounded compaction", "precheck": "pre-prompt check", "memory": "memory section",
 		"memoryPrompt": "memory section", "slotSelect": "configuration edits", "uninstall": "configuration edits",
 	}

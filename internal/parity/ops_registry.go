@@ -20,6 +20,7 @@ const (
 	differDone      = "a done context ends every call, of the default engine too"
 	differFull      = "the fallback is described in full at once"
 	differClose     = "a Handle can always be closed"
+	differLate      = "what comes back after the deadline is dropped, a failure too"
 	differMalformed = "a malformed assemble result is a contract violation and a failure"
 )
 
@@ -167,6 +168,7 @@ func slotOf(config any) any {
 
 func opResolve(ctx context.Context, w *world, s step) (any, error) {
 	sel := w.selectionOf(s, s.fields["slot"], s.has("slot"))
+	sel.Deadline.Compact = w.compactionLimit(s.text("as"))
 	h, err := w.resolve(ctx, sel)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	ce "github.com/go-contextengine/contextengine"
 )
 
 // perform runs the script of a method: the value to return, or the error.
@@ -65,6 +67,9 @@ func (e *scriptedEngine) act(ctx context.Context, b, params, typed object) (any,
 	if ms, ok := intOf(b["delayMs"]); ok {
 		park(ctx)
 		wait(w.ctx, time.Duration(ms)*time.Millisecond)
+		if _, missed := context.Cause(ctx).(*ce.DeadlineError); missed {
+			w.differ(differLate)
+		}
 	}
 	if on, _ := b["hang"].(bool); on {
 		park(ctx)

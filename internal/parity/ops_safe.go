@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+func safeOps() map[string]opFunc {
+	return map[string]opFunc{"compactSafe": opCompactSafe}
+}
+
+const opNameCompactSafe = "compactSafe"
+
+// opCompactSafe runs a compaction under the deadline that the handle was resolved with.
+func opCompactSafe(ctx context.Context, w *world, s step) (any, error) {
+	on, err := w.engine(s.text("on"))
+	if err != nil {
+		return nil, err
+	}
+	if !s.has("signal") { // the engine always gets one
+		s = step{op: s.op, fields: maps.Clone(s.fields)}
+		s.fields["signal"] = object{"abort": "never"}
+	}
+	v, _, err := w.invoke(ctx, on, "compact", s)
+	return v, err
+}
+
+// compactionLimit gives the deadline of compactions on the handle that will get this name. A
+// deadline belongs to the selection here, so the shortest that a step asks for counts.
+func (w *world) compactionLimit(name string) time.Duration {
+	var limit time.Duration
+	for _, s := range w.sc.Steps {
+		if s.op != opNameCompactSafe || s.text("on") != name {
+			continue
+		}
+		d := ce.DefaultDeadlines().Compact
+		if ms := s.number("timeoutMs"); ms > 0 {
+			d = time.Duration(ms) * time.Millisecond
+		}
+		if limit == 0 || d < limit {
+			limit = d
+		}
+	}
+	return limit
+}
