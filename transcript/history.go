@@ -109,6 +109,9 @@ func (st *historyStore) handle(h Header, ms []message.Message) Log {
 }
 
 func (st *historyStore) Open(ctx context.Context, sessionID string) (Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if o, ok := st.sessions.open[sessionID]; ok {
@@ -232,32 +235,44 @@ func (b *historyBackend) derive(e *Entry) string { return advance(&b.scratch, e)
 // write hands the rows to the host.
 func (b *historyBackend) write(ctx context.Context, s *session, batch *batch) error {
 	chain := b.chain
-	parent := s.rowID(s.t.canonical(s.t.under))
+	b.control(s, batch)
 	ms := make([]message.Message, 0, len(batch.entries))
 	for i := range batch.entries {
-		e, own := batch.entries[i], batch.own[i]
-		if e.Type != EntryLeaf && e.ParentID != parent {
-			ms = append(ms, historyControl(s.leafRow(e.ParentID)))
-			parent = e.ParentID
-		}
+		e := batch.entries[i]
 		derived := e.ID
 		if e.Type != EntryLeaf {
 			derived = advance(&chain, &e)
 		}
-		m, err := toHistory(e, own, derived)
+		m, err := toHistory(e, batch.own[i], derived)
 		if err != nil {
 			return fmt.Errorf("writing session %q: %w", b.id, err)
 		}
 		ms = append(ms, m)
-		if !e.Side {
-			parent = e.ID
-		}
 	}
 	if err := b.history.Append(ctx, b.id, ms...); err != nil {
 		return fmt.Errorf("writing session %q: %w", b.id, err)
 	}
 	b.chain = chain
 	return b.memoryBackend.write(ctx, s, batch)
+}
+
+// control puts a leaf row in front of rows that do not go on from the leaf: a list of messages has
+// no parents.
+func (b *historyBackend) control(s *session, batch *batch) {
+	parent := s.rowID(s.t.canonical(s.t.under))
+	for i := 0; i < len(batch.entries); i++ {
+		e := batch.entries[i]
+		if e.Type != EntryLeaf && e.ParentID != parent {
+			parent = e.ParentID
+			batch.entries = slices.Insert(batch.entries, i, s.leafRow(parent))
+			batch.own = slices.Insert(batch.own, i, rowOwn{})
+			batch.rows = append(batch.rows, row{})
+			i++
+		}
+		if !e.Side {
+			parent = e.ID
+		}
+	}
 }
 
 // read builds the tree from what the host has.
@@ -340,17 +355,6 @@ func toHistory(e Entry, own rowOwn, derived string) (message.Message, error) {
 		m = m.WithExtra(historySide, encodeString("side"))
 	}
 	return m, nil
-}
-
-// historyControl makes the message that moves the leaf before the next one.
-func historyControl(e Entry) message.Message {
-	line, err := encodeRow(e, rowOwn{})
-	if err != nil { // leaf rows always encode
-		line = []byte("{}")
-	}
-	m := entryMessage(line)
-	m.Key, m.Timestamp = e.ID, e.Timestamp
-	return m
 }
 
 func entryMessage(line []byte) message.Message {

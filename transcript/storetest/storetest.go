@@ -1,0 +1,93 @@
+// Package storetest checks that a transcript store keeps the contract.
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) transcript.Store { return mystore.New(t.TempDir()) }, nil)
+//	}
+package storetest
+
+import (
+	"testing"
+
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// NewStore makes an empty store for one check. Cleaning up is its own business, with t.Cleanup.
+type NewStore func(t *testing.T) transcript.Store
+
+// Options say what a store can do beyond, or cannot.
+type Options struct {
+	// Reopen returns a store over what st has stored, as after a restart. Optional; if nil, what
+	// survives a restart is not checked.
+	Reopen func(t *testing.T, st transcript.Store) transcript.Store
+	// Skip names rules that do not apply, with the reason.
+	Skip map[string]string
+}
+
+// A rule is one sentence of the contract and the check of it.
+type rule struct {
+	name  string
+	check func(t *testing.T, s suite)
+}
+
+// suite is what a check works with.
+type suite struct {
+	st     transcript.Store
+	reopen func(t *testing.T, st transcript.Store) transcript.Store
+}
+
+// Run checks every rule of the contract in a subtest of its own, each on a new store.
+func Run(t *testing.T, newStore NewStore, opts *Options) {
+	t.Helper()
+	if opts == nil {
+		opts = &Options{}
+	}
+	for _, r := range rules() {
+		t.Run(r.name, func(t *testing.T) {
+			if why, ok := opts.Skip[r.name]; ok {
+				t.Skip(why)
+			}
+			r.check(t, suite{st: newStore(t), reopen: opts.Reopen})
+		})
+	}
+}
+
+// Rules lists the names of the rules, as Options.Skip takes them.
+func Rules() []string {
+	var names []string
+	for _, r := range rules() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func rules() []rule {
+	return []rule{
+		{"append_fills_in_what_is_missing", checkAppend},
+		{"append_is_all_or_none", checkAllOrNone},
+		{"append_splits_result_blocks", checkResultBlocks},
+		{"append_keeps_what_it_does_not_know", checkUnknown},
+		{"side_entries_do_not_move_the_leaf", checkSide},
+		{"labels_name_rows", checkLabels},
+		{"view_follows_state_rows", checkState},
+		{"view_shows_what_a_compaction_keeps", checkCompaction},
+		{"compaction_is_superseded_by_generation", checkSuperseded},
+		{"compaction_keeps_what_came_meanwhile", checkMeanwhile},
+		{"leaf_moves", checkLeaf},
+		{"rewrite_swaps_messages_and_keeps_keys", checkRewrite},
+		{"rewrite_declines_with_a_reason", checkRewriteReasons},
+		{"rewrite_replayed_changes_nothing", checkRewriteReplay},
+		{"keys_are_distinct_and_survive_a_restart", checkKeys},
+		{"open_and_create_know_what_is_there", checkStore},
+		{"open_twice_is_one_state", checkOpenTwice},
+		{"list_has_every_session", checkList},
+		{"delete_removes_a_session", checkDelete},
+		{"fork_copies_a_branch", checkFork},
+		{"rotate_starts_from_the_view", checkRotate},
+		{"copy_brings_a_session_over", checkCopy},
+		{"readers_see_one_state", checkSnapshot},
+		{"appenders_lose_nothing", checkConcurrent},
+		{"cancelled_calls_do_nothing", checkCancelled},
+		{"closed_logs_fail", checkClosed},
+		{"ids_that_lead_elsewhere_are_refused", checkIDs},
+	}
+}
