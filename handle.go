@@ -35,10 +35,11 @@ type Handle struct {
 
 	closed atomic.Bool
 
+	standIn atomic.Pointer[instance] // the fallback, once it is built; written under mu
+
 	mu       sync.Mutex
 	building chan struct{} // closed when the fallback is built; nil: nobody builds
-	standIn  *instance     // the fallback, once it is built
-	buildErr error         // why there is none
+	buildErr error         // why there is no fallback
 	closeErr error
 	closing  chan struct{} // closed when Close is done; nil: not begun
 }
@@ -162,7 +163,7 @@ func (h *Handle) Info() Info {
 
 // Hooks returns the hooks of the selected engine, fixed for the life of the
 // Handle, whoever answers.
-func (h *Handle) Hooks() HookSet { return h.hooks | HookClose }
+func (h *Handle) Hooks() HookSet { return h.hooks }
 
 // Owner returns who registered the engine that answers now: "core" for legacy.
 func (h *Handle) Owner() string {
@@ -191,9 +192,11 @@ func (h *Handle) wrap(op string, err error) error {
 // that failed is not asked again; one that was cancelled is.
 func (h *Handle) fallback(ctx context.Context) (*instance, error) {
 	for {
+		if in := h.standIn.Load(); in != nil {
+			return in, nil
+		}
 		h.mu.Lock()
-		if h.standIn != nil || h.buildErr != nil {
-			in, err := h.standIn, h.buildErr
+		if in, err := h.standIn.Load(), h.buildErr; in != nil || err != nil {
 			h.mu.Unlock()
 			return in, err
 		}
@@ -213,17 +216,17 @@ func (h *Handle) fallback(ctx context.Context) (*instance, error) {
 		in, _, err := h.registry.build(ctx, h.registry.lookup(LegacyID), h.sel.Factory)
 		h.mu.Lock()
 		h.building = nil
+		tooLate := h.closed.Load() // Close has been here: nobody else will close it
 		switch {
-		case err == nil:
-			h.standIn = in
-		case ctx.Err() == nil:
+		case err == nil && !tooLate:
+			h.standIn.Store(in)
+		case err != nil && ctx.Err() == nil:
 			h.buildErr = fmt.Errorf("contextengine: no fallback for engine %q: %w", h.gen.id, err)
 		}
-		closed := h.closed.Load()
 		h.mu.Unlock()
 		close(done)
-		if closed && in != nil {
-			return in, errors.Join(ErrClosed, closeInstance(in))
+		if err == nil && tooLate {
+			return nil, errors.Join(ErrClosed, closeInstance(in))
 		}
 		if err != nil && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -250,12 +253,9 @@ func (h *Handle) Close() error {
 	h.mu.Unlock()
 	defer close(h.closing)
 
-	h.mu.Lock()
-	standIn := h.standIn
-	h.mu.Unlock()
 	limit := h.sel.Deadline.Close
 	var errs []error
-	for _, in := range []*instance{h.main, standIn} {
+	for _, in := range []*instance{h.main, h.standIn.Load()} {
 		if in == nil {
 			continue
 		}
@@ -288,13 +288,10 @@ func (h *Handle) closeWithin(in *instance, limit time.Duration) error {
 }
 
 func closeInstance(in *instance) (err error) {
-	if !in.hooks.Has(HookClose) {
-		return nil
-	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
 		}
 	}()
-	return in.engine.(io.Closer).Close()
+	return Close(in.engine)
 }

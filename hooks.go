@@ -198,9 +198,10 @@ func Tools(ctx context.Context, e ContextEngine, p ToolsParams) ([]Tool, error) 
 	return nil, nil
 }
 
-// Close releases the engine's resources, where it has any.
+// Close releases the engine's resources, where it has any. A [Handle] is always
+// closed, whatever the engine behind it has.
 func Close(e ContextEngine) error {
-	if HooksOf(e).Has(HookClose) {
+	if _, ok := e.(*Handle); ok || HooksOf(e).Has(HookClose) {
 		return e.(io.Closer).Close()
 	}
 	return nil

@@ -1,0 +1,144 @@
+package contextengine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+func TestC15_SubstitutionTellsTheTruth(t *testing.T) {
+	broken := func() *fake {
+		f := newFake(allHooks)
+		f.on = fail("bootstrap", errBoom)
+		return f
+	}
+	t.Run("fallback", func(t *testing.T) {
+		r := newRegistry()
+		h := resolve(t, r, broken(), ce.Selection{})
+		res, err := h.Bootstrap(t.Context(), ce.BootstrapParams{})
+		require.NoError(t, err)
+		require.False(t, res.Bootstrapped)
+		s := h.Status()
+		require.Equal(t, "x", s.Selected)
+		require.Equal(t, "legacy", s.Answering)
+		require.True(t, s.Degraded())
+		require.Equal(t, "bootstrap", s.Quarantine.Operation)
+		_, err = h.Bootstrap(t.Context(), ce.BootstrapParams{})
+		require.NoError(t, err)
+		require.Len(t, r.Quarantines(), 1)
+
+		healed := resolve(t, r, newFake(allHooks), ce.Selection{})
+		require.Empty(t, r.Quarantines())
+		require.False(t, healed.Status().Degraded())
+	})
+	t.Run("strict", func(t *testing.T) {
+		r, f := newRegistry(), broken()
+		h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})
+		_, first := h.Bootstrap(t.Context(), ce.BootstrapParams{})
+		var unavailable *ce.EngineUnavailableError
+		require.ErrorAs(t, first, &unavailable)
+		require.ErrorIs(t, first, errBoom)
+		for _, op := range guardedOps() {
+			_, err := callHook(t.Context(), h, op)
+			require.EqualError(t, err, first.Error(), "stable: %s", op)
+		}
+		require.Equal(t, []string{"bootstrap"}, f.seen(), "no implicit retry")
+		s := h.Status()
+		require.Empty(t, s.Answering)
+		require.True(t, s.Degraded())
+		require.Equal(t, ce.Strict, s.Policy)
+		require.Equal(t, "fake", h.Info().ID)
+		_, err := r.Resolve(t.Context(), ce.Selection{Engine: "x", Policy: ce.Strict})
+		require.EqualError(t, err, first.Error())
+	})
+	t.Run("cancelled bootstrap", func(t *testing.T) {
+		r, f := newRegistry(), newFake(allHooks)
+		ctx, cancel := context.WithCancel(t.Context())
+		f.on = func(ctx context.Context, _ string, _ any) error { cancel(); return ctx.Err() }
+		h := resolve(t, r, f, ce.Selection{})
+		_, err := h.Bootstrap(ctx, ce.BootstrapParams{})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, r.Quarantines())
+	})
+	t.Run("host requirement", func(t *testing.T) {
+		for _, policy := range []ce.FailurePolicy{ce.Fallback, ce.Strict} {
+			r, f := newRegistry(), newFake(allHooks)
+			f.info.HostRequirements = map[ce.Operation]ce.HostRequirements{ce.OpAgentRun: {Required: []ce.Capability{ce.CapCompact}}}
+			h := resolve(t, r, f, ce.Selection{Policy: policy})
+			err := ce.CheckHost(h.Info(), ce.OpAgentRun, ce.CLIHost("x"))
+			var he *ce.HostRequirementError
+			require.ErrorAs(t, err, &he)
+			require.Empty(t, r.Quarantines())
+		}
+	})
+}
+
+func TestDefaultEngineIsNotQuarantined(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.info.ID = "legacy"
+	f.on = func(_ context.Context, op string, _ any) error {
+		if op == "ingest" {
+			panic("bad day")
+		}
+		return errBoom
+	}
+	require.NoError(t, r.Register("legacy", "core", factoryOf(f)))
+	h, err := r.Resolve(t.Context(), ce.Selection{})
+	require.NoError(t, err)
+	for range 2 {
+		_, err = h.Assemble(t.Context(), ce.AssembleParams{Messages: history[:]})
+		require.ErrorIs(t, err, errBoom)
+		_, err = h.Ingest(t.Context(), ce.IngestParams{})
+		var pe *ce.PanicError
+		require.ErrorAs(t, err, &pe)
+		require.Equal(t, "bad day", pe.Value)
+		require.NotEmpty(t, pe.Stack)
+	}
+	require.Empty(t, r.Quarantines())
+	require.Empty(t, r.out.lines())
+}
+
+func TestFallbackThatFailsTooReturnsTheEnginesError(t *testing.T) {
+	errCore := errors.New("core failed")
+	r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	core.on = fail("assemble", errCore)
+	require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	_, err = callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errCore, "later calls are the fallback's own")
+
+	// A fallback that has the hooks answers them.
+	got, err := callHook(t.Context(), h, "bootstrap")
+	require.NoError(t, err)
+	require.Equal(t, ce.BootstrapResult{Bootstrapped: true}, got)
+}
+
+func TestFallbackThatCannotBeMade(t *testing.T) {
+	errCore := errors.New("no core today")
+	made := 0
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		made++
+		return nil, errCore
+	}))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	for range 3 {
+		_, err = callHook(t.Context(), h, "assemble")
+		require.ErrorIs(t, err, errCore)
+	}
+	require.Equal(t, 1, made)
+	require.Equal(t, ce.Legacy().Info(), h.Info())
+	_, err = r.Resolve(t.Context(), ce.Selection{Engine: "missing"})
+	require.ErrorIs(t, err, errCore)
+	require.Len(t, r.Quarantines(), 2, "the missing id is recorded all the same")
+}
