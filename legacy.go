@@ -39,3 +39,6 @@ func (legacyEngine) Compact(ctx context.Context, p CompactParams) (CompactResult
 
 // AfterTurn has nothing to do, and spares Ingest the walk over the turn.
 func (legacyEngine) AfterTurn(context.Context, AfterTurnParams) error { return nil }
+
+// Close has nothing to release.
+func (legacyEngine) Close() error { return nil }
