@@ -1,0 +1,148 @@
+package host
+
+import (
+	"context"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// An assembly is what an engine, or the transcript in its place, wants to send.
+type assembly struct {
+	ce.AssembleResult
+	by      string // Info.ID of who answered
+	covered int    // how many of the turn's own messages are in it
+	failed  bool   // no engine answered: it is the transcript
+}
+
+// assemble asks the engine what to send. Before the model was asked, the engine
+// gets the view without the turn's input and the input's text; afterwards, and
+// where a turn continues a stored tail, it gets everything. When no engine
+// answers, the transcript does.
+func (t *Turn) assemble(ctx context.Context) error {
+	view, err := t.log.View(ctx)
+	if err != nil {
+		return err
+	}
+	t.moveTo(view.Generation, view.Messages)
+	p := ce.AssembleParams{
+		Messages: view.Messages, AvailableTools: toolNames(t.tools),
+		CitationsMode: t.h.opts.Citations, Model: t.model.ID,
+	}
+	next := assembly{covered: len(t.own.messages)}
+	if !t.running {
+		text := t.input.Text()
+		p.Messages, p.Prompt = t.base, &text
+		next.covered = 0
+	}
+	p.TokenBudget = t.messageBudget(t.own.messages[next.covered:])
+	p.Settings = t.settings(p.TokenBudget)
+	next.AssembleResult, err = turn.Assemble(ctx, t.engine.Handle, t.steps, p)
+	if err != nil {
+		if !t.engine.settles(ctx, err) {
+			return err
+		}
+		t.warn(ctx, "assemble failed, the transcript answers", err)
+		next.AssembleResult, next.failed = ce.AssembleResult{Messages: p.Messages}, true
+	}
+	next.by = t.engine.Info().ID
+	t.assembly, t.request = next, nil
+	return nil
+}
+
+// moveTo takes notice of a compaction, a rewrite or a change of branch: the view
+// that the turn started from is then the present one without the turn's rows.
+func (t *Turn) moveTo(g transcript.Generation, view []message.Message) {
+	if g == t.generation {
+		return
+	}
+	t.generation = g
+	t.base = t.own.without(view)
+}
+
+// messageBudget is what an engine's list may cost: the prompt budget without
+// system prompt, tools and the messages that come after the list. 0: unknown.
+func (t *Turn) messageBudget(after []message.Message) int {
+	b := t.model.Budget
+	if !b.Known() {
+		return 0
+	}
+	return max(1, b.Prompt()-t.fixedTokens()-t.h.meter.Messages(after))
+}
+
+// settings tells the engine under what circumstances it runs. A budget of 0 is
+// not told.
+func (t *Turn) settings(budget int) *ce.RuntimeSettings {
+	status := t.engine.Status()
+	in := ce.RuntimeSettingsInput{
+		SelectedID: status.Answering, Source: ce.SourceConfigured, ExecutionHost: t.h.opts.Support,
+		RequestedModel: t.opts.Model, ResolvedModel: t.model.ID, Provider: t.model.Provider, Family: t.model.Family,
+	}
+	if status.Answering == ce.LegacyID {
+		in.Source = ce.SourceDefault
+	}
+	if budget > 0 {
+		in.PromptTokenBudget = &budget
+	}
+	if out := t.model.Budget.Output; out > 0 {
+		in.MaxOutputTokens = &out
+	}
+	return ce.NewRuntimeSettings(in)
+}
+
+// toolNames keeps the difference between no tools and not knowing.
+func toolNames(tools []ce.Tool) []string {
+	if tools == nil {
+		return nil
+	}
+	names := make([]string, len(tools))
+	for i, tool := range tools {
+		names[i] = tool.Name()
+	}
+	return names
+}
+
+// toolLoop is the hook before each request of a tool loop. An engine that owns
+// compaction is given what is new, once, and assembles anew. For any other the
+// first assembly stays and the turn's messages follow it, unless another engine
+// answers by now.
+func (t *Turn) toolLoop(ctx context.Context) error {
+	if !t.own.awaitsModel() {
+		return nil
+	}
+	if t.engine.Info().OwnsCompaction {
+		if err := t.deliver(ctx); err != nil {
+			return err
+		}
+	}
+	if info := t.engine.Info(); info.OwnsCompaction || info.ID != t.assembly.by {
+		return t.assemble(ctx)
+	}
+	return nil
+}
+
+// deliver gives the engine what it was not given yet. An engine that commits
+// whole turns and has no other hook for it gets them at the end.
+func (t *Turn) deliver(ctx context.Context) error {
+	hooks := ce.HooksOf(t.engine.Handle)
+	if hooks.Has(ce.HookCommitTurn) && !hooks.Has(ce.HookAfterTurn) {
+		return nil
+	}
+	view, err := t.log.View(ctx)
+	if err != nil {
+		return err
+	}
+	t.moveTo(view.Generation, view.Messages)
+	err = turn.Deliver(ctx, t.engine.Handle, t.steps, t.ending())
+	switch {
+	case err == nil:
+		t.delivered = len(t.own.messages)
+	case !t.engine.settles(ctx, err):
+		return err
+	default:
+		t.warn(ctx, "delivering in the tool loop failed", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// ErrRevised is the failure to end a turn with whose answer is thrown away, to be
+// asked for anew.
+var ErrRevised = errors.New("the turn is revised")
+
+// An Outcome is how a turn ended.
+type Outcome struct {
+	// Session is to be used for the next turn; it differs from what Begin was
+	// called with after a rotation, and for a session that got its id there.
+	Session ce.SessionRef
+	// Reply is the last assistant message of the turn; zero: there is none.
+	Reply message.Message
+	// Messages are what the turn stored, the input first.
+	Messages []message.Message
+	// Engine tells which engine was selected and which answers now.
+	Engine ce.Status
+}
+
+// End ends the turn. failure is nil for one that went well; else it says why it
+// failed, was aborted, or is thrown away ([ErrRevised]).
+//
+//   - A turn that went well is delivered to the engine, once, and the engine may
+//     then maintain the transcript. Any other is not, unless the host asked for it
+//     (Options.DeliverFailedTurns); what it stored stays.
+//   - This work does not end with ctx; deadlines bound it.
+//   - The error says that the delivery failed and nobody could stand in; it never
+//     repeats failure.
+//
+// End is idempotent: later calls return the outcome of the first.
+func (t *Turn) End(ctx context.Context, failure error) (Outcome, error) {
+	t.op <- struct{}{}
+	defer func() { <-t.op }()
+	return t.endNow(context.WithoutCancel(ctx), failure)
+}
+
+// endAborted ends the turn of a Host that is closed. It waits for what the turn
+// is doing until ctx is done.
+func (t *Turn) endAborted(ctx context.Context) error {
+	select {
+	case t.op <- struct{}{}:
+		defer func() { <-t.op }()
+	case <-ctx.Done():
+		return fmt.Errorf("the open turn of session %q: %w", t.ref.SessionID, context.Cause(ctx))
+	}
+	_, err := t.endNow(context.WithoutCancel(ctx), ce.ErrClosed)
+	return err
+}
+
+func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
+	if t.ended {
+		return t.outcome, t.endErr
+	}
+	t.ended = true
+	t.finish(ctx, failure)
+	t.outcome = Outcome{
+		Session: t.ref, Reply: t.reply(), Messages: t.own.messages[:len(t.own.messages):len(t.own.messages)],
+		Engine: t.engine.Status(),
+	}
+	if err := t.log.Close(); err != nil {
+		t.endErr = errors.Join(t.endErr, err)
+	}
+	t.h.release(ctx, t.engine)
+	t.h.drop(t)
+	t.claim.release()
+	return t.outcome, t.endErr
+}
+
+// finish delivers the turn.
+func (t *Turn) finish(ctx context.Context, failure error) {
+	if failure != nil && !t.h.opts.DeliverFailedTurns {
+		t.session.left = t.own
+		return
+	}
+	view, err := t.log.View(ctx)
+	if err != nil {
+		t.endErr = err
+		return
+	}
+	t.moveTo(view.Generation, view.Messages)
+	end := t.ending()
+	end.Failed, end.DeliverFailed = failure != nil, t.h.opts.DeliverFailedTurns
+	end.Within = t.engine.limits.EndOfTurn
+	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
+	t.endErr = done.Err
+}
+
+// ending is the turn as engines see it.
+func (t *Turn) ending() turn.Ending {
+	all := make([]message.Message, 0, len(t.base)+len(t.own.messages))
+	all = append(append(all, t.base...), t.own.messages...)
+	end := turn.Ending{
+		Messages: all, PrePromptMessageCount: len(t.base) + t.delivered,
+		IsHeartbeat: t.opts.IsHeartbeat, Settings: t.settings(0),
+		Admission: t.own.first, Terminal: t.own.last,
+	}
+	if t.model.Budget.Known() {
+		end.TokenBudget = t.model.Budget.Prompt()
+		end.Settings = t.settings(end.TokenBudget)
+	}
+	if t.own.first.ID != "" {
+		end.AdvancementKey = t.ref.SessionID + "/" + t.own.first.ID
+	}
+	return end
+}
+
+// reply is the last assistant message of the turn.
+func (t *Turn) reply() message.Message {
+	for i := len(t.own.messages) - 1; i >= 0; i-- {
+		if t.own.messages[i].Role == message.RoleAssistant {
+			return t.own.messages[i]
+		}
+	}
+	return message.Message{}
+}

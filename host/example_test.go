@@ -1,0 +1,55 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/host"
+	"github.com/go-contextengine/contextengine/host/hosttest"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A whole turn, with the host's model and tools.
+func ExampleHost_Run() {
+	ctx := context.Background()
+	model := hosttest.NewModel(hosttest.Reply("Good morning."))
+	h, err := host.New(transcript.NewMemory(), &host.Options{Model: model})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Close(ctx)
+
+	out, err := h.Run(ctx, ce.SessionRef{SessionID: "greeting"}, message.User("Good morning!"), nil)
+	fmt.Println(out.Reply.Text(), err)
+	fmt.Println("answered by", out.Engine.Answering)
+	// Output:
+	// Good morning. <nil>
+	// answered by legacy
+}
+
+// The same turn for a host that has a loop of its own.
+func ExampleHost_Begin() {
+	ctx := context.Background()
+	h, err := host.New(transcript.NewMemory(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Close(ctx)
+
+	t, err := h.Begin(ctx, ce.SessionRef{SessionID: "greeting"}, message.User("Good morning!"), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("send:", len(t.Request().Messages), "message")
+	err = t.Append(ctx, message.Assistant(message.Text("Good morning.")))
+	out, endErr := t.End(ctx, err)
+	fmt.Println("stored:", len(out.Messages), "messages", endErr)
+	// Output:
+	// send: 1 message
+	// stored: 2 messages <nil>
+}

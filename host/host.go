@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/report"
+	"github.com/go-contextengine/contextengine/tokens"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A Host takes sessions through turns with one engine. Turns of different
+// sessions run concurrently, those of one session one after the other. Safe for
+// concurrent use. Make it with [New]; close it when no more turns are to come.
+type Host struct {
+	opts    Options
+	store   transcript.Store
+	meter   *tokens.Meter
+	engines *roster
+	open    *sessions
+
+	// life ends with Close. What runs in a turn ends with it.
+	life context.Context
+	end  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	turns  map[*Turn]struct{} // begun and not ended
+	work   sync.WaitGroup     // calls of Begin, Compact and EndSession
+}
+
+// New returns a Host over a store. The options are copied. The engine is not
+// resolved yet: the first turn does that.
+func New(store transcript.Store, opts *Options) (*Host, error) {
+	if store == nil {
+		return nil, errors.New("making a host: no transcript store")
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("making a host: %w", err)
+	}
+	o := opts.withDefaults()
+	h := &Host{
+		opts: o, store: store, meter: tokens.NewMeter(o.Estimator, nil),
+		engines: newRoster(o.Registry, o.Selection), open: newSessions(),
+		turns: map[*Turn]struct{}{},
+	}
+	h.life, h.end = context.WithCancelCause(context.Background())
+	return h, nil
+}
+
+// Select changes the engine from the next turn on. The transcript stays; the new
+// engine bootstraps from it. The former one is closed after its last work.
+func (h *Host) Select(s ce.Selection) { h.engines.choose(s) }
+
+// Status tells how a session stands.
+func (h *Host) Status(ref ce.SessionRef) report.Status {
+	return report.Status{Engine: h.engines.status()}
+}
+
+// EndSession tells the engine that a session is deleted, reset, rotated or
+// archived; successor is the session that goes on in its place, where there is
+// one. It waits for the open turn. The log is not touched.
+func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boundary, successor ce.SessionRef) error {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c, err := h.open.claim(ctx, ref)
+	if err != nil {
+		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
+	}
+	defer c.release()
+	e, err := h.lease(ctx)
+	if err != nil {
+		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
+	}
+	defer h.release(ctx, e)
+	err = ce.OnSessionEnded(ctx, e.Handle, ce.SessionEndedParams{SessionRef: ref, Reason: reason, Successor: successor})
+	h.open.forget(ref.SessionID)
+	return err
+}
+
+// Close ends open turns as aborted, waits for what they do, at most until ctx is
+// done, and closes the engine. Later calls of any method fail with
+// [ce.ErrClosed]. It is idempotent.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	h.mu.Unlock()
+	h.end(ce.ErrClosed)
+
+	var errs []error
+	for _, t := range h.openTurns() {
+		errs = append(errs, t.endAborted(ctx))
+	}
+	idle := make(chan struct{})
+	go func() {
+		h.work.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("closing the host: %w", context.Cause(ctx)))
+	}
+	errs = append(errs, h.engines.close())
+	return errors.Join(errs...)
+}
+
+// keep remembers an open turn, unless the Host is closed.
+func (h *Host) keep(t *Turn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.turns[t] = struct{}{}
+	}
+	return !h.closed
+}
+
+func (h *Host) drop(t *Turn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.turns, t)
+}
+
+func (h *Host) openTurns() []*Turn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ts := make([]*Turn, 0, len(h.turns))
+	for t := range h.turns {
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+// enter starts a piece of work: its context also ends with the Host, and Close
+// waits until it leaves.
+func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, ce.ErrClosed
+	}
+	h.work.Add(1)
+	ctx, stop := h.bound(ctx)
+	return ctx, func() {
+		stop()
+		h.work.Done()
+	}, nil
+}
+
+// bound returns a context that also ends with the Host.
+func (h *Host) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// lease returns the engine for a piece of work. That a former engine did not
+// close well is logged: it is nobody's failure now.
+func (h *Host) lease(ctx context.Context) (*engine, error) {
+	e, err := h.engines.lease(ctx)
+	if e == nil {
+		return nil, err
+	}
+	h.logClosing(ctx, err)
+	return e, nil
+}
+
+func (h *Host) release(ctx context.Context, e *engine) {
+	h.logClosing(ctx, h.engines.release(e))
+}
+
+func (h *Host) logClosing(ctx context.Context, err error) {
+	if err != nil {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "closing a former engine failed", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prompt"
+	"github.com/go-contextengine/contextengine/prune"
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// Options configure a [Host]. Nil is all defaults.
+type Options struct {
+	// Registry has the engines. Optional. If nil, a new one with legacy only.
+	Registry *ce.Registry
+	// Selection names the engine, resolved at the first turn. A zero Deadline means
+	// [ce.DefaultDeadlines].
+	Selection ce.Selection
+	// Support is what the host can do for engines. Optional. If zero, the embedded
+	// host.
+	Support ce.HostSupport
+	// Model is needed by Run only.
+	Model Model
+	// Tools are offered to the model in every turn. nil: the host does not say; empty:
+	// none. The engine's own are added.
+	Tools []ce.Tool
+	// System makes the system prompt of a turn. Optional. If nil, there is none.
+	System func(ctx context.Context, r prompt.Run) (prompt.Prompt, error)
+	// Models describes a model by name; "" is the host's default one. It is asked at
+	// each turn. Optional. If nil, the window is unknown and nothing is ever too much.
+	Models func(ctx context.Context, name string) (ModelInfo, error)
+	// Estimator counts. Optional. If nil, tokens.ScriptAware. It is wrapped in a
+	// tokens.Meter where it is none.
+	Estimator tokens.Estimator
+	// Compactor is lent to engines as the built-in compaction. Optional. If nil, an
+	// engine that delegates gets the reason no_compactor.
+	Compactor ce.Compactor
+	// Passes change what a request sends, whatever the engine. Asked once per session.
+	// Optional.
+	Passes func(ref ce.SessionRef) []prune.Pass
+	// Citations is passed on to engines.
+	Citations ce.CitationsMode
+	// Logger gets ids, counts and errors, never the text of messages. Optional. If nil,
+	// nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock. Optional. If nil, time.Now.
+	Now func() time.Time
+
+	// DeliverFailedTurns delivers failed, aborted and revised turns to the engine too.
+	DeliverFailedTurns bool
+}
+
+// Validate lists every contradiction.
+func (o *Options) Validate() error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	if err := o.Selection.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("selection: %w", err))
+	}
+	if !o.Citations.Valid() {
+		errs = append(errs, fmt.Errorf("unknown citations mode %q", string(o.Citations)))
+	}
+	for i, t := range o.Tools {
+		if t == nil {
+			errs = append(errs, fmt.Errorf("tool %d is nil", i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withDefaults returns a copy in which everything optional is there.
+func (o *Options) withDefaults() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Registry == nil {
+		out.Registry = &ce.Registry{Logger: out.Logger}
+	}
+	if out.Support.ID == "" && out.Support.Capabilities == nil {
+		out.Support = ce.EmbeddedHost()
+	}
+	out.Selection = withDeadlines(out.Selection)
+	out.Estimator = tokens.NewMeter(out.Estimator, nil)
+	if out.Models == nil {
+		out.Models = func(_ context.Context, name string) (ModelInfo, error) { return ModelInfo{ID: name}, nil }
+	}
+	if out.System == nil {
+		out.System = func(context.Context, prompt.Run) (prompt.Prompt, error) { return prompt.Prompt{}, nil }
+	}
+	if out.Passes == nil {
+		out.Passes = func(ce.SessionRef) []prune.Pass { return nil }
+	}
+	if out.Logger == nil {
+		out.Logger = slog.New(slog.DiscardHandler)
+	}
+	if out.Now == nil {
+		out.Now = time.Now
+	}
+	return out
+}
+
+func withDeadlines(s ce.Selection) ce.Selection {
+	if s.Deadline == (ce.Deadlines{}) {
+		s.Deadline = ce.DefaultDeadlines()
+	}
+	return s
+}
+
+// A ModelInfo describes a model. The zero Budget is an unknown window.
+type ModelInfo struct {
+	Provider, API, ID, Family string
+	Budget                    tokens.Budget
+}
+
+// A Model answers requests. Safe for concurrent use.
+type Model interface {
+	// Complete returns the assistant message that answers r. r is read-only.
+	Complete(ctx context.Context, r Request) (message.Message, error)
+}
+
+// TurnOptions are about one turn. Nil is all defaults.
+type TurnOptions struct {
+	// IsHeartbeat marks turns that no person asked for.
+	IsHeartbeat bool
+	// Model asks for a model by name. "": the host's default one.
+	Model string
+	// Tools replace Options.Tools in this turn; nil: they do not. The engine's own are
+	// added.
+	Tools []ce.Tool
+	Mode  prompt.Mode // "": full
+	// Context goes to the model in front of the input, never to engines or the log.
+	Context []message.Message
+	// Boundary says why a session that begins with this turn does so. "": new, or
+	// what the session's header says.
+	Boundary ce.Boundary
+	// Previous is the session that this one was rotated or forked from.
+	Previous ce.SessionRef
+}

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prompt"
+	"github.com/go-contextengine/contextengine/prune"
+)
+
+// A Request is what to send to a model now. It is read-only.
+type Request struct {
+	System prompt.Prompt
+	// Messages has the three roles that a provider knows, every call followed by its
+	// result.
+	Messages  []message.Message
+	Tools     []ce.Tool
+	Model     string // "": the default one
+	MaxOutput int    // tokens; 0: unknown
+	Estimated int    // tokens of the whole request
+}
+
+// Request returns what to send now. After the end of the turn it returns the last
+// request again.
+func (t *Turn) Request() Request {
+	t.op <- struct{}{}
+	defer func() { <-t.op }()
+	if t.ended && t.sent != nil {
+		return *t.sent
+	}
+	return *t.current()
+}
+
+// current builds the request where it is out of date.
+func (t *Turn) current() *Request {
+	if t.request != nil {
+		return t.request
+	}
+	r := &Request{
+		System: t.system.With(t.assembly.SystemPromptAddition), Tools: t.offered(),
+		Model: t.model.ID, MaxOutput: t.model.Budget.Output,
+	}
+	r.Messages = t.egress()
+	r.Estimated = t.fixedTokens() + t.h.meter.Messages(r.Messages) + t.h.meter.Text(t.assembly.SystemPromptAddition)
+	t.request, t.sent = r, r
+	return r
+}
+
+// offered are the tools without those of an engine that answers no more.
+func (t *Turn) offered() []ce.Tool {
+	if !t.engine.Status().Degraded() {
+		return slices.Clip(t.tools)
+	}
+	return slices.Clip(t.tools[:len(t.tools)-t.engineTools])
+}
+
+// egress is the list for the provider: what was assembled, then the turn's own
+// messages, through the request-time passes, with the host's context in front of
+// the input, in the roles that a model knows, and with calls and results in pairs.
+func (t *Turn) egress() []message.Message {
+	list := t.assembly.Messages
+	if rest := t.own.messages[t.assembly.covered:]; len(rest) > 0 {
+		list = slices.Concat(list, rest)
+	}
+	in := prune.Input{
+		Provider: t.model.Provider, API: t.model.API, Model: t.model.ID,
+		Window: t.model.Budget.Window, Estimator: t.h.meter, Now: t.h.opts.Now(),
+	}
+	for _, pass := range t.passes() {
+		list = pass.Apply(list, in)
+	}
+	list = message.ForModel(t.withContext(list))
+	list, _ = message.RepairPairs(list, nil)
+	return slices.Clip(list)
+}
+
+func (t *Turn) passes() []prune.Pass {
+	if !t.session.hasPasses {
+		t.session.passes, t.session.hasPasses = t.h.opts.Passes(t.ref), true
+	}
+	return t.session.passes
+}
+
+// withContext puts the host's own messages in front of the input.
+func (t *Turn) withContext(list []message.Message) []message.Message {
+	if len(t.opts.Context) == 0 {
+		return list
+	}
+	at := t.inputIndex(list)
+	return slices.Concat(list[:at], t.opts.Context, list[at:])
+}
+
+// inputIndex finds the input in a list, else the last message of the user, else
+// the end.
+func (t *Turn) inputIndex(list []message.Message) int {
+	if t.input != nil {
+		if i := slices.IndexFunc(list, func(m message.Message) bool { return m.Key == t.input.Key }); i >= 0 {
+			return i
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Role == message.RoleUser {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// fixedTokens is what system prompt and tools cost in every request of the turn.
+func (t *Turn) fixedTokens() int {
+	if t.fixed == 0 {
+		t.fixed = t.h.meter.Text(t.system.String())
+		for _, tool := range t.tools {
+			t.fixed += t.h.meter.Schema(definition(tool))
+		}
+	}
+	return t.fixed
+}
+
+// definition is a tool as providers are told of it.
+func definition(tool ce.Tool) json.RawMessage {
+	schema := tool.Schema()
+	if !json.Valid(schema) {
+		schema = nil
+	}
+	raw, err := json.Marshal(struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}{tool.Name(), tool.Description(), schema})
+	if err != nil { // cannot happen: two strings and JSON that was checked
+		return nil
+	}
+	return raw
+}

@@ -1,0 +1,120 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// Run drives a whole turn with Options.Model and the tools: it asks the model and
+// runs the tools that the model calls, one after the other, until the model has
+// no more calls. The error is why the turn failed; what it stored is in the
+// Outcome and stays.
+//
+// A tool's error, its panic, and a call of a tool that does not exist become
+// results that are marked as errors. When ctx ends during the tools, the calls
+// that are left get such a result too.
+func (h *Host) Run(ctx context.Context, ref ce.SessionRef, input message.Message, opts *TurnOptions) (Outcome, error) {
+	if h.opts.Model == nil {
+		return Outcome{Session: ref}, errors.New("running a turn: the host has no model")
+	}
+	t, err := h.Begin(ctx, ref, input, opts)
+	if err != nil {
+		return Outcome{Session: ref, Engine: h.engines.status()}, err
+	}
+	failure := errors.New("the turn was left by a panic")
+	defer func() { _, _ = t.End(ctx, failure) }() // for panics of the model; else it has ended
+	failure = t.loop(ctx)
+	out, err := t.End(ctx, failure)
+	return out, errors.Join(failure, err)
+}
+
+// loop asks the model until it has no more calls.
+func (t *Turn) loop(ctx context.Context) error {
+	ctx, stop := t.h.bound(ctx)
+	defer stop()
+	for {
+		reply, err := t.h.opts.Model.Complete(ctx, t.Request())
+		if err != nil {
+			return fmt.Errorf("asking the model: %w", err)
+		}
+		if reply.Role == "" {
+			reply.Role = message.RoleAssistant
+		}
+		if err := t.Append(ctx, reply); err != nil {
+			return err
+		}
+		if reply.Failed() {
+			return fmt.Errorf("the model's answer broke off (%s): %s", reply.StopReason, reply.ErrorMessage)
+		}
+		results := t.runTools(ctx, reply)
+		if len(results) == 0 {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), t.persistLate(ctx, results))
+		}
+		if err := t.Append(ctx, results...); err != nil {
+			return err
+		}
+	}
+}
+
+// persistLate stores the results of a turn that was aborted, so that its calls
+// are closed.
+func (t *Turn) persistLate(ctx context.Context, results []message.Message) error {
+	ctx = context.WithoutCancel(ctx)
+	t.op <- struct{}{}
+	defer func() { <-t.op }()
+	if t.ended {
+		return ErrTurnEnded
+	}
+	return t.persist(ctx, results...)
+}
+
+// runTools answers every call of a reply.
+func (t *Turn) runTools(ctx context.Context, reply message.Message) []message.Message {
+	var results []message.Message
+	tools := t.Request().Tools
+	for call := range reply.ToolCalls() {
+		if ctx.Err() != nil {
+			results = append(results, failedResult(call, "the run was aborted before this call"))
+			continue
+		}
+		results = append(results, runTool(ctx, tools, call))
+	}
+	return results
+}
+
+func runTool(ctx context.Context, tools []ce.Tool, call message.Block) message.Message {
+	for _, tool := range tools {
+		if tool.Name() != call.Name {
+			continue
+		}
+		blocks, err := callTool(ctx, tool, call)
+		if err != nil {
+			return failedResult(call, err.Error())
+		}
+		return message.ToolResult(call.ID, call.Name, blocks...)
+	}
+	return failedResult(call, fmt.Sprintf("there is no tool %q", call.Name))
+}
+
+func callTool(ctx context.Context, tool ce.Tool, call message.Block) (blocks []message.Block, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			blocks, err = nil, &ce.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return tool.Call(ctx, call.Arguments)
+}
+
+func failedResult(call message.Block, text string) message.Message {
+	m := message.ToolResult(call.ID, call.Name, message.Text(text))
+	m.IsError = true
+	return m
+}

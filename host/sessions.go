@@ -1,0 +1,131 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/prune"
+)
+
+// A session is what a Host knows of a session beyond its log. It belongs to
+// whoever holds the session's claim.
+type session struct {
+	// bootstrapped is the engine that took the session up last; nil: none did.
+	bootstrapped *engine
+	passes       []prune.Pass
+	hasPasses    bool
+	// left are the rows of a turn that failed, which nobody delivered.
+	left rows
+}
+
+// sessions has the claims on sessions and what is known of them.
+type sessions struct {
+	mu     sync.Mutex
+	claims map[string]*claimSlot
+	known  map[string]*session // by session id
+}
+
+// A claimSlot is a token that the open turn of a session holds.
+type claimSlot struct {
+	token chan struct{}
+	users int // holders and waiters; the slot goes with the last
+}
+
+// A claim is the right to be the session's only turn.
+type claim struct {
+	of    *sessions
+	names []string
+}
+
+func newSessions() *sessions {
+	return &sessions{claims: map[string]*claimSlot{}, known: map[string]*session{}}
+}
+
+// claim waits for the session's open turn. A session is the same when its key is,
+// or its id; keys come first, so that two claims cannot wait for each other.
+func (s *sessions) claim(ctx context.Context, ref ce.SessionRef) (*claim, error) {
+	c := &claim{of: s}
+	if ref.SessionKey != "" {
+		if err := c.add(ctx, "key "+ref.SessionKey); err != nil {
+			return nil, err
+		}
+	}
+	if ref.SessionID == "" {
+		return c, nil
+	}
+	if err := c.add(ctx, "id "+ref.SessionID); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// add extends the claim to one more name.
+func (c *claim) add(ctx context.Context, name string) error {
+	slot := c.of.slot(name)
+	select {
+	case slot.token <- struct{}{}:
+		c.names = append(c.names, name)
+		return nil
+	default:
+	}
+	select {
+	case slot.token <- struct{}{}:
+		c.names = append(c.names, name)
+		return nil
+	case <-ctx.Done():
+		c.of.leave(name, slot)
+		return context.Cause(ctx)
+	}
+}
+
+// release lets the next turn in. It is idempotent.
+func (c *claim) release() {
+	for i := len(c.names) - 1; i >= 0; i-- {
+		c.of.mu.Lock()
+		slot := c.of.claims[c.names[i]]
+		c.of.mu.Unlock()
+		<-slot.token
+		c.of.leave(c.names[i], slot)
+	}
+	c.names = nil
+}
+
+func (s *sessions) slot(name string) *claimSlot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slot := s.claims[name]
+	if slot == nil {
+		slot = &claimSlot{token: make(chan struct{}, 1)}
+		s.claims[name] = slot
+	}
+	slot.users++
+	return slot
+}
+
+func (s *sessions) leave(name string, slot *claimSlot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot.users--; slot.users == 0 {
+		delete(s.claims, name)
+	}
+}
+
+// get returns what is known of a session, made at the first need.
+func (s *sessions) get(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.known[id]
+	if st == nil {
+		st = &session{}
+		s.known[id] = st
+	}
+	return st
+}
+
+func (s *sessions) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
+}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prompt"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// ErrTurnEnded is what a Turn answers after its end.
+var ErrTurnEnded = errors.New("the turn has ended")
+
+// A Turn is an input on its way to an answer. It belongs to one goroutine; only
+// End may be called from another one as well. Begin makes it; end it always:
+//
+//	defer t.End(ctx, err)
+type Turn struct {
+	h      *Host
+	op     chan struct{} // a token: one operation at a time
+	opts   TurnOptions
+	ref    ce.SessionRef
+	claim  *claim
+	engine *engine
+	model  ModelInfo
+	log    transcript.Log
+	steps  *turn.Session
+	system prompt.Prompt
+	tools  []ce.Tool // nil: the host does not say; the engine's own come last
+
+	engineTools int // how many of tools are the engine's
+
+	session *session
+	created bool // the session was made for this turn
+
+	base       []message.Message // the view that the turn started from
+	generation transcript.Generation
+	own        rows
+	input      *message.Message // as stored; nil: the turn continues a stored tail
+	delivered  int              // of own, by the tool-loop hook
+	running    bool             // the model was asked
+
+	assembly assembly
+	request  *Request // built from the assembly and own; nil: out of date
+	sent     *Request // the last one that was built
+	fixed    int      // tokens of system prompt and tools; 0: not counted
+
+	ended   bool
+	outcome Outcome
+	endErr  error
+}
+
+// rows are messages that a turn appended, and the entries at both ends.
+type rows struct {
+	messages    []message.Message
+	first, last transcript.Entry
+}
+
+// add takes up appended entries.
+func (r *rows) add(entries []transcript.Entry) {
+	for _, e := range entries {
+		m, ok := e.InView()
+		if !ok {
+			continue
+		}
+		if len(r.messages) == 0 {
+			r.first = e
+		}
+		r.last = e
+		r.messages = append(r.messages, m)
+	}
+}
+
+// without returns ms without the messages of r.
+func (r *rows) without(ms []message.Message) []message.Message {
+	if len(r.messages) == 0 {
+		return ms
+	}
+	own := make(map[string]bool, len(r.messages))
+	for _, m := range r.messages {
+		own[m.Key] = m.Key != ""
+	}
+	out := make([]message.Message, 0, len(ms))
+	for _, m := range ms {
+		if !own[m.Key] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Append stores what the turn adds: the model's reply, tool results, what the user
+// said in between. Messages are all stored or none.
+//
+// With an engine that owns compaction, and when the next thing is to ask the
+// model, the engine is given what is new and assembles anew. A failure of the
+// engine is no error here, except under [ce.Strict].
+func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
+	ctx, leave, err := t.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if len(ms) == 0 {
+		return nil
+	}
+	t.running = true
+	if err := t.persist(ctx, ms...); err != nil {
+		return err
+	}
+	return t.toolLoop(ctx)
+}
+
+// persist appends to the log and to the turn.
+func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
+	entries := make([]transcript.Entry, len(ms))
+	for i, m := range ms {
+		entries[i] = transcript.MessageEntry(m)
+	}
+	stored, err := t.log.Append(ctx, entries...)
+	if err != nil {
+		return fmt.Errorf("appending to session %q: %w", t.ref.SessionID, err)
+	}
+	t.own.add(stored)
+	t.request = nil
+	return nil
+}
+
+// enter starts an operation: its context also ends with the Host.
+func (t *Turn) enter(ctx context.Context) (context.Context, func(), error) {
+	select {
+	case t.op <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	if t.ended {
+		<-t.op
+		return nil, nil, ErrTurnEnded
+	}
+	ctx, stop := t.h.bound(ctx)
+	return ctx, func() {
+		stop()
+		<-t.op
+	}, nil
+}
+
+// awaitsModel reports whether the next thing is to ask the model: every call has
+// its result, and the model did not just give its last word.
+func (r *rows) awaitsModel() bool {
+	n := len(r.messages)
+	if n == 0 || r.messages[n-1].Role == message.RoleAssistant {
+		return false
+	}
+	for u := range message.Units(r.messages) {
+		if u.Open {
+			return false
+		}
+	}
+	return true
+}
