@@ -104,7 +104,7 @@ type Mode string
 
 // Modes.
 const (
-	ModeFull    Mode = "full" // every section
+	ModeFull    Mode = "full"    // every section
 	ModeMinimal Mode = "minimal" // subagents: tools, safety, workspace
 	ModeNone    Mode = "none"    // one line of identity
 )
