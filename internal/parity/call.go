@@ -107,6 +107,9 @@ func carries(method string) []string {
 // host-added fields that were held back on the way. typed is what arrived in the Go params.
 func (c *callInfo) params(method string, typed object) object {
 	if c.method != method {
+		if method == "assemble" {
+			delete(typed, "runtimeContext") // newer than the recorded version
+		}
 		return typed
 	}
 	out := maps.Clone(c.raw)

@@ -6,8 +6,6 @@ import "context"
 // that uses one is skipped with the reason.
 func laterOps() map[string]opFunc {
 	reasons := map[string]string{
-		"hostBootstrap": "turn lifecycle", "hostAssemble": "turn lifecycle", "hostFinalize": "turn lifecycle",
-		"hostMaintain":      "turn lifecycle",
 		"compactionTimeout": "bounded compaction", "precheck": "pre-prompt check", "memory": "memory section",
 		"memoryPrompt": "memory section", "slotSelect": "configuration edits", "uninstall": "configuration edits",
 	}

@@ -21,6 +21,8 @@ const (
 	differFull      = "the fallback is described in full at once"
 	differClose     = "a Handle can always be closed"
 	differLate      = "what comes back after the deadline is dropped, a failure too"
+	differBootstrap = "a new session is bootstrapped too"
+	differLane      = "deferred maintenance goes through the host's lane"
 	differMalformed = "a malformed assemble result is a contract violation and a failure"
 )
 
@@ -91,7 +93,7 @@ func (w *world) register(s step, owner string) (any, error) {
 		if held && !s.flag("refresh") {
 			w.differ(differRefresh)
 		}
-		w.note(id, owner)
+		w.noteOwner(id, owner)
 	}
 	return object{"ok": true}, nil
 }
@@ -103,7 +105,7 @@ func (w *world) registrations(id string) int {
 	return w.registered[id]
 }
 
-func (w *world) note(id, owner string) {
+func (w *world) noteOwner(id, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.registered[id]++

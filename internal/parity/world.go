@@ -204,6 +204,20 @@ func (w *world) close() {
 	w.removeState()
 }
 
+// note adds a log line.
+func (w *world) note(level, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, object{"level": level, "text": text})
+}
+
+// warn counts a warning of the host.
+func (w *world) warn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hostWarnings++
+}
+
 // A lineHandler counts log lines by level, as the outcomes do.
 type lineHandler struct{ w *world }
 
@@ -219,9 +233,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	case r.Level >= slog.LevelWarn:
 		level = "warn"
 	}
-	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
-	h.w.log = append(h.w.log, object{"level": level, "text": renderLine(r)})
+	h.w.note(level, renderLine(r))
 	return nil
 }
 
