@@ -51,9 +51,6 @@ func opMembers(_ context.Context, w *world, s step) (any, error) {
 			out[name] = "function"
 		}
 	}
-	if !on.isDefault() {
-		w.differ(differClose)
-	}
 	return out, nil
 }
 

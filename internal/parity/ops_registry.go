@@ -19,7 +19,6 @@ const (
 	differAbort     = "an abort is recognised by errors.Is, not by words"
 	differDone      = "a done context ends every call, of the default engine too"
 	differFull      = "the fallback is described in full at once"
-	differClose     = "a Handle can always be closed"
 	differLate      = "what comes back after the deadline is dropped, a failure too"
 	differBootstrap = "a new session is bootstrapped too"
 	differLane      = "deferred maintenance goes through the host's lane"
