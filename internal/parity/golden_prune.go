@@ -1,6 +1,409 @@
 package main
 
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prune"
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
 // pruneFuncs are the recorded functions that package prune answers for.
 func pruneFuncs() map[string]goldenFunc {
-	return map[string]goldenFunc{}
+	return map[string]goldenFunc{
+		"pruneContextMessages":      goldenCacheTTL,
+		"computeEffectiveSettings":  goldenTTLSettings,
+		"makeToolPrunablePredicate": goldenToolMatch,
+
+		"limitHistoryTurns":             goldenHistoryLimit,
+		"getHistoryLimitFromSessionKey": goldenLimitFor,
+
+		"calculateMaxToolResultChars":            goldenResultCaps,
+		"resolveLiveToolResultAggregateMaxChars": goldenAggregateCaps,
+		"truncateToolResultText":                 goldenTruncateText,
+		"hasImportantTail":                       goldenImportantTail,
+		"truncateToolResultMessage":              goldenCapResult,
+		"estimateToolResultReductionPotential":   goldenReduction,
+		"truncateOversizedToolResultsInMessages": goldenShorten,
+
+		"repairToolCallInputs":                           goldenRepairCalls,
+		"validateAnthropicTurns":                         goldenTurns(prune.AlternateTurns),
+		"validateGeminiTurns":                            goldenTurns(prune.MergeAssistants),
+		"normalizeAssistantReplayContent":                goldenReplay,
+		"sanitizeToolCallId":                             goldenCallID,
+		"sanitizeToolCallIdsForCloudCodeAssist":          goldenCallIDs,
+		"dropThinkingBlocks":                             goldenDropThinking,
+		"sanitizeSessionMessagesImages":                  goldenContent,
+		"stripStaleAssistantUsageBeforeLatestCompaction": goldenStaleUsage,
+	}
+}
+
+// goldenCacheTTL lets a lifetime pass, so that the rules alone decide.
+func goldenCacheTTL(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Messages                      []message.Message
+		Window                        int
+		Settings                      map[string]any
+		DropThinkingBlocksForEstimate bool
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]any{"mode": "cache-ttl"}
+	maps.Copy(settings, p.Settings)
+	opts, _, err := readTTL(settings)
+	if err != nil {
+		return nil, err
+	}
+	opts.MinPrunable = 4 * opts.Effective().MinPrunable // compared with characters, not tokens
+	opts.ThinkingDropped = p.DropThinkingBlocksForEstimate
+	start := time.UnixMilli(1_000_000)
+	req := prune.Input{Window: 4 * p.Window, Estimator: charEstimator{}, Now: start}
+	pass := prune.CacheTTL(&opts)
+	pass.Apply(nil, req)
+	pass.Observe(message.Usage{}, start)
+	req.Now = start.Add(24 * time.Hour)
+	out := pass.Apply(p.Messages, req)
+	changed := []any{}
+	for i := range out {
+		if !message.Equal(out[i], p.Messages[i]) {
+			changed = append(changed, map[string]any{"i": i, "content": theirBlocks(out[i].Content)})
+		}
+	}
+	return map[string]any{
+		"same": sameSlice(p.Messages, out), "changed": changed,
+		"charsBefore": tokens.Messages(charEstimator{}, p.Messages), "charsAfter": tokens.Messages(charEstimator{}, out),
+	}, nil
+}
+
+func readTTL(settings any) (prune.CacheTTLOptions, bool, error) {
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		return prune.CacheTTLOptions{}, false, err
+	}
+	return prune.ParseCacheTTL(raw)
+}
+
+func goldenTTLSettings(in json.RawMessage) (any, error) {
+	opts, on, err := prune.ParseCacheTTL(in)
+	if err != nil || !on {
+		return nil, err
+	}
+	o := opts.Effective()
+	placeholder := o.Placeholder
+	if placeholder == "" {
+		placeholder = theirWords(prune.ClearedText)
+	}
+	tools := map[string]any{}
+	if o.Allow != nil {
+		tools["allow"] = o.Allow
+	}
+	if o.Deny != nil {
+		tools["deny"] = o.Deny
+	}
+	return map[string]any{
+		"mode": "cache-ttl", "ttlMs": max(0, o.TTL.Milliseconds()), "tools": tools,
+		"keepLastAssistants": max(0, o.KeepAssistants), "minPrunableToolChars": max(0, o.MinPrunable),
+		"softTrimRatio": max(0, o.SoftRatio), "hardClearRatio": max(0, o.HardRatio),
+		"softTrim": map[string]any{
+			"maxChars": max(0, o.SoftTrim.Max), "headChars": max(0, o.SoftTrim.Head), "tailChars": max(0, o.SoftTrim.Tail),
+		},
+		"hardClear": map[string]any{"enabled": !o.NoHardClear, "placeholder": placeholder},
+	}, nil
+}
+
+func goldenToolMatch(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Match struct{ Allow, Deny []string }
+		Names []string
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	opts := prune.CacheTTLOptions{Allow: p.Match.Allow, Deny: p.Match.Deny}
+	return pairs(p.Names, opts.Matches), nil
+}
+
+func pairs[A, B any](in []A, f func(A) B) []any {
+	out := make([]any, len(in))
+	for i, a := range in {
+		out[i] = []any{a, f(a)}
+	}
+	return out
+}
+
+func goldenHistoryLimit(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Messages []message.Message
+		Limit    float64
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	out := prune.HistoryLimit(int(p.Limit)).Apply(p.Messages, prune.Input{})
+	return map[string]any{"same": sameSlice(p.Messages, out), "ids": timestamps(out)}, nil
+}
+
+func goldenLimitFor(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Key    string
+		Config struct{ Channels prune.HistoryLimits }
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	if turns, ok := p.Config.Channels.For(p.Key); ok {
+		return turns, nil
+	}
+	return nil, nil
+}
+
+func goldenResultCaps(in json.RawMessage) (any, error) {
+	windows, err := decodeInput[[]int](in)
+	return pairs(windows, (*prune.ToolResultOptions)(nil).MaxResultChars), err
+}
+
+func goldenAggregateCaps(in json.RawMessage) (any, error) {
+	windows, err := decodeInput[[]int](in)
+	return pairs(windows, (*prune.ToolResultOptions)(nil).MaxAggregateChars), err
+}
+
+func goldenTruncateText(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Text     string
+		MaxChars int
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	text := prune.Truncate(p.Text, p.MaxChars, "")
+	return map[string]any{"text": theirWords(text), "length": utf16Length(text)}, nil
+}
+
+func goldenImportantTail(in json.RawMessage) (any, error) {
+	texts, err := decodeInput[[]string](in)
+	return pairs(texts, prune.HasImportantTail), err
+}
+
+func goldenCapResult(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Msg message.Message
+		Max int
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	out := prune.CapResult(p.Msg, p.Max)
+	lengths, tails := []any{}, []any{}
+	for _, b := range out.Content {
+		if b.Type != message.BlockText {
+			lengths, tails = append(lengths, nil), append(tails, nil)
+			continue
+		}
+		lengths, tails = append(lengths, utf16Length(b.Text)), append(tails, lastUnits(theirWords(b.Text), 80))
+	}
+	return map[string]any{"lengths": lengths, "tails": tails}, nil
+}
+
+// shortenInput are the parameters of the functions that look at all results of a list.
+type shortenInput struct {
+	Messages                                    []message.Message
+	ContextWindowTokens, Window                 int
+	MaxCharsOverride, AggregateMaxCharsOverride int
+}
+
+func (p shortenInput) run() ([]message.Message, prune.Reduction) {
+	in := prune.Input{Window: max(p.ContextWindowTokens, p.Window)}
+	return prune.Shorten(p.Messages, in, &prune.ToolResultOptions{
+		MaxChars: p.MaxCharsOverride, AggregateChars: p.AggregateMaxCharsOverride,
+	})
+}
+
+func goldenReduction(in json.RawMessage) (any, error) {
+	p, err := decodeInput[shortenInput](in)
+	if err != nil {
+		return nil, err
+	}
+	_, r := p.run()
+	return map[string]any{
+		"maxChars": r.MaxChars, "aggregateBudgetChars": r.AggregateChars,
+		"toolResultCount": r.Results, "totalToolResultChars": r.TotalChars,
+		"oversizedCount": r.Oversized, "oversizedReducibleChars": r.OversizedChars,
+		"aggregateReducibleChars": r.AggregateReducible, "maxReducibleChars": r.Reducible(),
+	}, nil
+}
+
+func goldenShorten(in json.RawMessage) (any, error) {
+	p, err := decodeInput[shortenInput](in)
+	if err != nil {
+		return nil, err
+	}
+	out, r := p.run()
+	truncated, lengths, last := 0, []any{}, []any{}
+	for i := range out {
+		if !message.Equal(out[i], p.Messages[i]) {
+			truncated++
+		}
+		if out[i].Role == message.RoleToolResult {
+			lengths = append(lengths, utf16Length(out[i].Text()))
+			last = append(last, lastUnits(theirWords(out[i].Text()), 60))
+		}
+	}
+	return map[string]any{
+		"same": sameSlice(p.Messages, out), "truncatedCount": truncated, "aggregateTruncatedCount": r.Shortened,
+		"aggregatePressureEngaged": r.Shortened > 0, "aggregateBudgetChars": r.AggregateChars,
+		"lengths": lengths, "last60": last,
+	}, nil
+}
+
+func goldenRepairCalls(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Messages []message.Message
+		Options  struct{ AllowedToolNames []string }
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	out, r := prune.RepairCalls(p.Messages, p.Options.AllowedToolNames)
+	return map[string]any{
+		"same": sameSlice(p.Messages, out), "messages": theirList(out),
+		"droppedToolCalls": r.DroppedCalls, "droppedAssistantMessages": r.DroppedMessages,
+	}, nil
+}
+
+func goldenTurns(f func([]message.Message) []message.Message) goldenFunc {
+	return func(in json.RawMessage) (any, error) {
+		ms, err := decodeInput[[]message.Message](in)
+		if err != nil {
+			return nil, err
+		}
+		return theirList(f(ms)), nil
+	}
+}
+
+func goldenReplay(in json.RawMessage) (any, error) {
+	ms, err := decodeInput[[]message.Message](in)
+	if err != nil {
+		return nil, err
+	}
+	out := prune.CleanReplay(ms)
+	return map[string]any{"same": sameSlice(ms, out), "messages": theirList(withBlocks(out))}, nil
+}
+
+// withBlocks writes the content of assistants as blocks: the reference turns a bare string
+// into them, which we do when decoding.
+func withBlocks(ms []message.Message) []message.Message {
+	out := make([]message.Message, len(ms))
+	for i, m := range ms {
+		if m.Role == message.RoleAssistant && len(m.Extra["content"]) > 0 {
+			m = m.WithExtra("content", nil)
+		}
+		out[i] = m
+	}
+	return out
+}
+
+func goldenCallID(in json.RawMessage) (any, error) {
+	var list [][]string
+	if json.Unmarshal(in, &list) == nil {
+		out := make([]any, len(list))
+		for i, args := range list {
+			args = append(args, "", "")
+			out[i] = append(anyOf(args[:len(args)-2]), prune.SanitizeCallID(args[0], idMode(args[1])))
+		}
+		return out, nil
+	}
+	p, err := decodeInput[struct{ ID, Mode string }](in)
+	return prune.SanitizeCallID(p.ID, idMode(p.Mode)), err
+}
+
+func anyOf(ss []string) []any {
+	out := make([]any, len(ss))
+	for i, s := range ss {
+		out[i] = s
+	}
+	return out
+}
+
+func idMode(mode string) prune.IDMode {
+	if mode == "" {
+		return prune.IDsStrict
+	}
+	return prune.IDMode(mode)
+}
+
+// goldenCallIDs reduces a list to its ids.
+func goldenCallIDs(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct {
+		Messages []message.Message
+		Mode     string
+		Options  struct{ PreserveNativeAnthropicToolUseIds, PreserveReplaySafeThinkingToolCallIds bool }
+	}](in)
+	if err != nil {
+		return nil, err
+	}
+	if p.Options.PreserveReplaySafeThinkingToolCallIds {
+		return nil, skipCase("calls beside reasoning get ids like any other: only Anthropic signs them, and takes its own ids")
+	}
+	mode := idMode(p.Mode)
+	if p.Options.PreserveNativeAnthropicToolUseIds {
+		mode = prune.IDsNative
+	}
+	out := []any{}
+	for _, m := range prune.SanitizeCallIDs(p.Messages, mode) {
+		switch m.Role {
+		case message.RoleAssistant:
+			ids := []any{}
+			for b := range m.ToolCalls() {
+				ids = append(ids, b.ID)
+			}
+			out = append(out, ids)
+		case message.RoleToolResult:
+			out = append(out, m.ToolCallID)
+		}
+	}
+	return out, nil
+}
+
+func goldenDropThinking(in json.RawMessage) (any, error) {
+	var ms []message.Message
+	if err := json.Unmarshal(in, &ms); err != nil {
+		p, err := decodeInput[struct{ Messages []message.Message }](in)
+		if err != nil {
+			return nil, err
+		}
+		ms = p.Messages
+	}
+	return theirList(prune.DropThinking(ms)), nil
+}
+
+func goldenContent(in json.RawMessage) (any, error) {
+	p, err := decodeInput[struct{ Messages []message.Message }](in)
+	if err != nil {
+		return nil, err
+	}
+	return theirList(prune.CleanContent(p.Messages)), nil
+}
+
+// goldenStaleUsage reduces a list to the totals of its answers; what is unknown to us is 0
+// there.
+func goldenStaleUsage(in json.RawMessage) (any, error) {
+	ms, err := decodeInput[[]message.Message](in)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, m := range prune.ForgetStaleUsage(ms) {
+		if m.Role != message.RoleAssistant {
+			continue
+		}
+		total := 0
+		if m.Usage != nil {
+			total = m.Usage.Total
+		}
+		out = append(out, total)
+	}
+	return out, nil
 }

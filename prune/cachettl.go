@@ -1,0 +1,204 @@
+package prune
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// CacheTTL returns the pass that shortens old tool results once the provider's prompt
+// cache has gone cold, when changing the beginning of a request costs nothing.
+// nil options are the defaults, which are those of OpenClaw 2026.7.1.
+//
+//   - It acts when TTL has passed since the last successful request to the same model
+//     (Observe). Without one it does not act.
+//   - It acts when the list takes SoftRatio of the window: results above SoftTrim.Max
+//     characters keep their start and end, and images in results become a text. If the list
+//     then still takes HardRatio and the results have MinPrunable, they are cleared, the
+//     oldest first, until it does not.
+//   - Never touched: other roles, tools that Allow and Deny protect, what comes before the
+//     first user message, and what follows the last KeepAssistants assistant messages.
+//   - What it shortened stays as it is in every later request, whatever the clock says,
+//     until a compaction removes it from the list.
+//   - A result is left alone where shortening would make it cost more.
+func CacheTTL(opts *CacheTTLOptions) Stateful {
+	var o CacheTTLOptions
+	if opts != nil {
+		o = *opts
+	}
+	return &cacheTTL{opts: o.Effective(), match: toolMatcher(o.Allow, o.Deny), state: newTTLState()}
+}
+
+type cacheTTL struct {
+	opts  CacheTTLOptions
+	match func(tool string) bool
+
+	mu    sync.Mutex
+	asked string // model of the last Apply
+	state ttlState
+	memo  memo // how results are shown, as far as decided
+}
+
+var _ Stateful = (*cacheTTL)(nil)
+
+// Apply implements Pass.
+func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = modelName(in)
+	if len(ms) == 0 {
+		return ms
+	}
+	out := p.project(ms)
+	if !p.expired(in) {
+		return out
+	}
+	first, changed := p.round(ms, out, in)
+	if !changed {
+		return out
+	}
+	p.memo.cut(first)
+	return p.project(ms)
+}
+
+// project shows results as decided in earlier rounds.
+func (p *cacheTTL) project(ms []message.Message) []message.Message {
+	p.memo.cut(p.memo.prefix(ms))
+	if len(p.memo.seen) == 0 {
+		p.state.forget(ms)
+	}
+	for i := len(p.memo.seen); i < len(ms); i++ {
+		if how, ok := p.state.of(&ms[i]); ok {
+			p.memo.add(ms[i], p.show(&ms[i], how), replaced)
+			continue
+		}
+		p.memo.add(ms[i], ms[i], kept)
+	}
+	return p.memo.result(ms)
+}
+
+// expired reports whether the cache is cold.
+func (p *cacheTTL) expired(in Input) bool {
+	last, ok := p.state.Touched[modelName(in)]
+	if !ok || in.Now.IsZero() || in.Window <= 0 || p.opts.TTL <= 0 {
+		return false
+	}
+	if p.opts.Eligible != nil && !p.opts.Eligible(in) {
+		return false
+	}
+	return in.Now.UnixMilli()-last >= p.opts.TTL.Milliseconds()
+}
+
+// A round is one pass over a cold list.
+type round struct {
+	p        *cacheTTL
+	e        tokens.Estimator
+	ms       []message.Message // as stored
+	out      []message.Message // as sent up to now
+	window   float64
+	total    int
+	prunable []int // indexes of results that may be touched
+	first    int   // first index with a new decision
+}
+
+// round makes new decisions. first is the smallest index that has one.
+func (p *cacheTTL) round(ms, out []message.Message, in Input) (first int, changed bool) {
+	from, to := zone(out, p.opts.KeepAssistants)
+	r := &round{p: p, e: in.estimator(), ms: ms, out: slices.Clone(out), window: float64(in.Window), first: len(ms)}
+	r.total = tokens.Messages(r.e, p.counted(out))
+	if from >= to || r.ratio() < positive(p.opts.SoftRatio) {
+		return 0, false
+	}
+	for i := from; i < to; i++ {
+		if out[i].Role == message.RoleToolResult && p.match(out[i].ToolName) {
+			r.prunable = append(r.prunable, i)
+			r.decide(i, trimmed)
+		}
+	}
+	if r.ratio() >= positive(p.opts.HardRatio) && !p.opts.NoHardClear && charsPerToken*r.prunableSize() >= p.opts.MinPrunable {
+		for _, i := range r.prunable {
+			if r.ratio() < positive(p.opts.HardRatio) {
+				break
+			}
+			r.decide(i, cleared)
+		}
+	}
+	return r.first, r.first < len(ms)
+}
+
+func (r *round) ratio() float64 { return float64(r.total) / r.window }
+
+func (r *round) prunableSize() int {
+	n := 0
+	for _, i := range r.prunable {
+		n += r.e.Message(r.out[i])
+	}
+	return n
+}
+
+// decide shortens a result, unless that changes nothing or costs more.
+func (r *round) decide(i int, how shortening) {
+	m := r.p.show(&r.ms[i], how)
+	if same(&m, &r.out[i]) || how == trimmed && same(&m, &r.ms[i]) {
+		return
+	}
+	if _, ok := r.p.state.of(&r.ms[i]); ok && how == trimmed {
+		return // shortened in an earlier round
+	}
+	before, after := r.e.Message(r.out[i]), r.e.Message(m)
+	if after > before {
+		return
+	}
+	r.total += after - before
+	r.out[i] = m
+	r.p.state.set(&r.ms[i], how)
+	r.first = min(r.first, i)
+}
+
+// zone is the part of the list in which results may be touched: from the first user
+// message to the keep-th assistant message from the end. It is empty when there are fewer.
+func zone(ms []message.Message, keep int) (from, to int) {
+	from = slices.IndexFunc(ms, func(m message.Message) bool { return m.Role == message.RoleUser })
+	if from < 0 {
+		return 0, 0
+	}
+	if keep <= 0 {
+		return from, len(ms)
+	}
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role == message.RoleAssistant {
+			if keep--; keep == 0 {
+				return from, i
+			}
+		}
+	}
+	return 0, 0
+}
+
+// counted is the list that the ratios are taken of.
+func (p *cacheTTL) counted(ms []message.Message) []message.Message {
+	if p.opts.ThinkingDropped {
+		return DropThinking(ms)
+	}
+	return ms
+}
+
+// Observe implements Stateful: the cache is warm from at on.
+func (p *cacheTTL) Observe(_ message.Usage, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !at.IsZero() {
+		p.state.Touched[p.asked] = at.UnixMilli()
+	}
+}
+
+// modelName tells prompt caches apart.
+func modelName(in Input) string {
+	return strings.ToLower(strings.TrimSpace(in.Provider)) + "/" + strings.ToLower(strings.TrimSpace(in.Model))
+}
+
+func positive(f float64) float64 { return max(0, f) }

@@ -1,0 +1,196 @@
+package prune
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// A Policy names the rules by which a provider takes a list of messages. The zero value is
+// the rules that every provider shares.
+type Policy string
+
+// The policies that this package knows.
+const (
+	// PolicyCommon pairs calls with results and removes what no provider takes.
+	PolicyCommon Policy = ""
+	// PolicyAnthropic also wants turns to alternate and reasoning to be signed.
+	PolicyAnthropic Policy = "anthropic"
+	// PolicyGemini also wants turns to alternate, a user message first and plain call ids.
+	PolicyGemini Policy = "gemini"
+	// PolicyOpenAIChat is for chat completions and providers that copy them: plain call
+	// ids, a user message first, no reasoning of earlier turns.
+	PolicyOpenAIChat Policy = "openai-chat"
+	// PolicyOpenAIResponses is for the Responses API: plain call ids.
+	PolicyOpenAIResponses Policy = "openai-responses"
+	// PolicyMistral is PolicyOpenAIChat with call ids of nine characters.
+	PolicyMistral Policy = "mistral"
+)
+
+// Valid reports whether p is one of the constants. Others are treated as PolicyCommon.
+func (p Policy) Valid() bool {
+	switch p {
+	case PolicyCommon, PolicyAnthropic, PolicyGemini, PolicyOpenAIChat, PolicyOpenAIResponses, PolicyMistral:
+		return true
+	}
+	return false
+}
+
+// PolicyFor returns the policy for a model by its API, else by its provider's name.
+// Unknown ones get PolicyCommon.
+func PolicyFor(provider, api string) Policy {
+	provider, api = strings.ToLower(strings.TrimSpace(provider)), strings.ToLower(strings.TrimSpace(api))
+	has := func(s string, parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
+	}
+	switch {
+	case has(api, "anthropic"), has(api, "bedrock-converse"):
+		return PolicyAnthropic
+	case has(api, "google", "gemini"):
+		return PolicyGemini
+	case has(api, "responses"):
+		return PolicyOpenAIResponses
+	case has(provider, "mistral"), has(api, "mistral"):
+		return PolicyMistral
+	case has(api, "completions"):
+		return PolicyOpenAIChat
+	case has(provider, "anthropic"):
+		return PolicyAnthropic
+	case has(provider, "google", "gemini"):
+		return PolicyGemini
+	case has(provider, "openai"):
+		return PolicyOpenAIChat
+	default:
+		return PolicyCommon
+	}
+}
+
+// policyRules are the differences between policies.
+type policyRules struct {
+	ids              IDMode
+	signedThinking   bool // reasoning comes with a signature or not at all
+	base64Signatures bool // signatures of other shape are refused
+	dropReasoning    bool // the reasoning of earlier turns is refused
+	userFirst        bool // an assistant message may not come first
+	mergeAssistants  bool
+	alternate        bool // users are merged too
+}
+
+func (p Policy) rules() policyRules {
+	switch p {
+	case PolicyAnthropic:
+		return policyRules{ids: IDsNative, signedThinking: true, alternate: true}
+	case PolicyGemini:
+		return policyRules{ids: IDsStrict, base64Signatures: true, userFirst: true, mergeAssistants: true}
+	case PolicyOpenAIChat:
+		return policyRules{ids: IDsStrict, dropReasoning: true, userFirst: true, alternate: true}
+	case PolicyOpenAIResponses:
+		return policyRules{ids: IDsStrict}
+	case PolicyMistral:
+		return policyRules{ids: IDsNine, dropReasoning: true, userFirst: true, alternate: true}
+	}
+	return policyRules{}
+}
+
+// Standard returns the passes that a request needs, in their fixed order: [HistoryImages],
+// [ToolResults] with their defaults, then [Hygiene]. They belong to one session.
+func Standard(policy Policy) []Pass {
+	return append([]Pass{HistoryImages(), ToolResults(nil)}, Hygiene(policy)...)
+}
+
+// Hygiene returns the passes that make a list valid for a provider, in their fixed order.
+// They belong to one session. They take any list and leave only user, assistant and
+// toolResult messages.
+//
+//   - Blank texts, silent replies, the host's own notes, reasoning that a length limit cut
+//     off, unfinished calls and the details of results go. Answers that broke off amid their
+//     calls go with the results. What would be empty says so, or goes.
+//   - Reasoning and signatures of another model go; those of the same one are kept as far
+//     as the policy allows.
+//   - Every call gets its one result (message.RepairPairs), and ids that the provider takes.
+//   - Usage from before the last compaction is forgotten: it counted another list.
+//   - The rest becomes user messages (message.ForModel), and turns are put in order.
+//
+// An empty list stays empty, and nothing is added but what a provider demands: a result for
+// a call that has none, a text where there would be none, a first user message.
+func Hygiene(policy Policy) []Pass {
+	r := policy.rules()
+	passes := []Pass{
+		&cleaner{},
+		&thinkingPass{rules: r},
+		passFunc(func(ms []message.Message, _ Input) []message.Message {
+			out, _ := message.RepairPairs(ms, nil)
+			return out
+		}),
+	}
+	if r.ids != IDsAsTheyAre {
+		passes = append(passes, newIDPass(r.ids))
+	}
+	return append(passes,
+		&usagePass{},
+		passFunc(func(ms []message.Message, _ Input) []message.Message { return message.ForModel(ms) }),
+		passFunc(func(ms []message.Message, _ Input) []message.Message { return r.order(ms) }),
+	)
+}
+
+// order puts turns in the order that the provider wants.
+func (r policyRules) order(ms []message.Message) []message.Message {
+	if r.userFirst {
+		ms = userFirst(ms)
+	}
+	if r.mergeAssistants || r.alternate {
+		ms = MergeAssistants(ms)
+	}
+	if r.alternate {
+		ms = mergeUsers(ms)
+	}
+	return ms
+}
+
+// userFirst puts a user message before a list that begins with an answer.
+func userFirst(ms []message.Message) []message.Message {
+	if len(ms) == 0 || ms[0].Role != message.RoleAssistant {
+		return ms
+	}
+	first := message.User(SessionStartText)
+	first.Timestamp = ms[0].Timestamp
+	return slices.Concat([]message.Message{first}, ms)
+}
+
+// ForgetStaleUsage removes the usage of assistant messages that are not newer than the last
+// compaction: it counted what the summary replaced, so an estimate may not start from it.
+// It returns ms itself when nothing changes.
+func ForgetStaleUsage(ms []message.Message) []message.Message {
+	return new(usagePass).Apply(ms, Input{})
+}
+
+// A usagePass is ForgetStaleUsage with a memory.
+type usagePass struct {
+	left leftPass
+}
+
+// Apply implements Pass.
+func (p *usagePass) Apply(ms []message.Message, _ Input) []message.Message {
+	last := -1
+	for i := len(ms) - 1; i >= 0 && last < 0; i-- {
+		if ms[i].Role == message.RoleCompactionSummary {
+			last = i
+		}
+	}
+	if last < 0 {
+		return ms
+	}
+	at := ms[last].Timestamp
+	of := strconv.Itoa(last) + " " + strconv.FormatInt(at.UnixMilli(), 10)
+	return p.left.run(ms, of, 0, func(i int, m *message.Message) (message.Message, verdict) {
+		old := i < last || !at.IsZero() && !m.Timestamp.IsZero() && !m.Timestamp.After(at)
+		if m.Role != message.RoleAssistant || m.Usage == nil || !old {
+			return *m, kept
+		}
+		out := *m
+		out.Usage = nil
+		return out, replaced
+	})
+}

@@ -1,0 +1,137 @@
+package prune
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// A verdict says what became of one message.
+type verdict uint8
+
+const (
+	kept verdict = iota
+	replaced
+	dropped
+)
+
+// A memo rewrites a list from left to right and remembers what came of each message, so
+// that a list that begins like the last one costs only its new end. Messages are
+// immutable, so equal headers over the same blocks mean the same message; messages that
+// were decoded again are compared in full.
+type memo struct {
+	seen    []message.Message
+	out     []message.Message
+	ends    []int // length of out after each of seen
+	changed int   // how many of seen were not kept
+	shared  bool  // a caller has out: it may grow, but what it holds may not change
+}
+
+// prefix is how much of ms is as it was.
+func (c *memo) prefix(ms []message.Message) int {
+	n := min(len(ms), len(c.seen))
+	for i := range n {
+		if !same(&ms[i], &c.seen[i]) {
+			return i
+		}
+	}
+	return n
+}
+
+// cut forgets what follows the first n messages.
+func (c *memo) cut(n int) {
+	if n >= len(c.seen) {
+		return
+	}
+	c.changed -= c.changesFrom(n)
+	clear(c.seen[n:])
+	c.seen = c.seen[:n]
+	end := c.end(n)
+	c.ends = c.ends[:n]
+	if c.shared {
+		c.out, c.shared = slices.Clone(c.out[:end]), false
+		return
+	}
+	c.out = c.out[:end]
+}
+
+func (c *memo) end(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return c.ends[n-1]
+}
+
+// changesFrom counts the messages from n on that were not kept.
+func (c *memo) changesFrom(n int) int {
+	changes := 0
+	for i := n; i < len(c.seen); i++ {
+		start, end := c.end(i), c.ends[i]
+		if end == start || !same(&c.out[start], &c.seen[i]) {
+			changes++
+		}
+	}
+	return changes
+}
+
+// add records the next message.
+func (c *memo) add(m message.Message, to message.Message, v verdict) {
+	c.seen = append(c.seen, m)
+	if v != kept {
+		c.changed++
+	}
+	if v != dropped {
+		c.out = append(c.out, to)
+	}
+	c.ends = append(c.ends, len(c.out))
+}
+
+// result is the rewritten list: ms itself, which seen must equal, when nothing changed.
+func (c *memo) result(ms []message.Message) []message.Message {
+	if c.changed == 0 {
+		return ms
+	}
+	c.shared = true
+	return slices.Clip(c.out)
+}
+
+// same reports whether a and b are the same message with the same key.
+func same(a, b *message.Message) bool {
+	return a.Key == b.Key && a.Role == b.Role && a.Timestamp.Equal(b.Timestamp) &&
+		a.ToolCallID == b.ToolCallID && a.ToolName == b.ToolName && a.IsError == b.IsError &&
+		a.StopReason == b.StopReason && a.ErrorMessage == b.ErrorMessage &&
+		a.API == b.API && a.Provider == b.Provider && a.Model == b.Model &&
+		a.Summary == b.Summary && a.TokensBefore == b.TokensBefore &&
+		a.Usage == b.Usage && sameBlocks(a.Content, b.Content) && sameExtra(a.Extra, b.Extra)
+}
+
+func sameBlocks(a, b []message.Block) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if len(a) == 0 || &a[0] == &b[0] {
+		return true
+	}
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if x.Type != y.Type || x.Text != y.Text || x.Signature != y.Signature || x.ID != y.ID || x.Name != y.Name ||
+			x.Data != y.Data || x.MIMEType != y.MIMEType || !bytes.Equal(x.Arguments, y.Arguments) || !sameExtra(x.Extra, y.Extra) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameExtra(a, b map[string]json.RawMessage) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if len(a) == 0 || reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() {
+		return true
+	}
+	return maps.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}

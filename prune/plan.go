@@ -1,0 +1,188 @@
+package prune
+
+import (
+	"slices"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// A shrink is what an aggregate plan does to one tool result.
+type shrink struct {
+	at    int
+	limit int  // characters that its texts may have
+	drop  bool // the texts go, and a note of at most limit characters stays
+}
+
+// A shrinker plans how the tool results of a list come within a bound.
+type shrinker struct {
+	ms     []message.Message
+	sizes  []int // text lengths, 0 for what may not be touched
+	noteOf func(i int) notice
+	// least is what a dropped result keeps of the note that says so.
+	least int
+	// worth is asked before a message is changed. Optional.
+	worth func(i int, after message.Message) bool
+}
+
+// plan frees at least need characters where it can, oldest first: each result is cut to
+// its notice, and where that is not enough the notices are dropped too, as in OpenClaw
+// 2026.7.1. done is false when something is still missing.
+func (k *shrinker) plan(need int) (plan []shrink, done bool) {
+	size := slices.Clone(k.sizes)
+	for _, drop := range []bool{false, true} {
+		for i := 0; i < len(k.ms) && need > 0; i++ {
+			if size[i] == 0 {
+				continue
+			}
+			s, left := k.step(i, size[i], need, drop)
+			if left >= size[i] {
+				continue
+			}
+			plan = append(plan, s)
+			need -= size[i] - left
+			size[i] = left
+		}
+	}
+	return plan, need <= 0
+}
+
+// step is what can be done to one message, and the length that remains.
+func (k *shrinker) step(i, size, need int, drop bool) (shrink, int) {
+	note, floor := k.noteOf(i), k.least
+	if !drop {
+		floor = note.floor()
+	}
+	s := shrink{at: i, limit: max(floor, size-need), drop: drop}
+	if s.limit >= size {
+		return s, size
+	}
+	m := s.apply(k.ms[i], note)
+	if k.worth != nil && !k.worth(i, m) {
+		return s, size
+	}
+	return s, textLen(&m)
+}
+
+// apply returns the shrunk message.
+func (s shrink) apply(m message.Message, note notice) message.Message {
+	if !s.drop {
+		return capResult(m, s.limit, 0, note)
+	}
+	room := s.limit
+	m.Content = slices.Clone(m.Content)
+	for i := range m.Content {
+		if b := &m.Content[i]; b.Type == message.BlockText {
+			b.Text = head(droppedNotice(note.entry), room)
+			room -= unitLen(b.Text)
+		}
+	}
+	return withoutForm(m)
+}
+
+func droppedNotice(entry string) string {
+	if entry == "" {
+		return droppedText
+	}
+	return "[tool output dropped; all of it is entry " + entry + "]"
+}
+
+// A Reduction says how much of a list is tool results and how much could go.
+type Reduction struct {
+	MaxChars       int // cap of one result
+	AggregateChars int // bound of all results together
+	Results        int // results with text
+	TotalChars     int // their texts
+	Oversized      int // results above MaxChars
+	Shortened      int // results that the aggregate bound would shorten or drop
+
+	// OversizedChars and AggregateReducible are what cutting to the cap frees, and what
+	// the aggregate bound frees after that.
+	OversizedChars     int
+	AggregateReducible int
+}
+
+// Reducible is all that could go, in UTF-16 units.
+func (r Reduction) Reducible() int { return r.OversizedChars + r.AggregateReducible }
+
+// Measure says what [Shorten] would do to ms.
+func Measure(ms []message.Message, in Input, opts *ToolResultOptions) Reduction {
+	_, r := Shorten(ms, in, opts)
+	return r
+}
+
+// Reducible is how many UTF-16 units of text would go if tool results were cut as far as
+// needed for their default caps. Drivers choose by it between cutting results, which costs
+// nothing, and a compaction.
+func Reducible(ms []message.Message, in Input) (chars int) {
+	return Measure(ms, in, nil).Reducible()
+}
+
+// Shorten cuts the tool results of ms to the caps of opts, with no minimum of what is kept:
+// each to the cap of one, then the oldest ones until all together are within the aggregate
+// bound. It is what a driver does when a request did not fit; [ToolResults] is the pass for
+// every request. It returns ms itself when nothing was too long. The notes name the
+// messages' keys, so the whole texts must be stored under them.
+func Shorten(ms []message.Message, in Input, opts *ToolResultOptions) ([]message.Message, Reduction) {
+	r := Reduction{MaxChars: opts.MaxResultChars(in.Window), AggregateChars: opts.MaxAggregateChars(in.Window)}
+	out := ms
+	set := func(i int, m message.Message) {
+		if r.Oversized+r.Shortened == 0 {
+			out = slices.Clone(ms)
+		}
+		out[i] = m
+	}
+	sizes, left := make([]int, len(ms)), 0
+	for i := range ms {
+		if ms[i].Role != message.RoleToolResult {
+			continue
+		}
+		n := textLen(&ms[i])
+		if n == 0 {
+			continue
+		}
+		r.Results++
+		r.TotalChars += n
+		if n > r.MaxChars {
+			m := capResult(ms[i], r.MaxChars, 0, notice{entry: ms[i].Key})
+			set(i, m)
+			r.Oversized++
+			r.OversizedChars += n - textLen(&m)
+			n = textLen(&m)
+		}
+		sizes[i] = n
+		left += n
+	}
+	if r.Results < 2 || left <= r.AggregateChars {
+		return out, r
+	}
+	notes := noteChooser(out, sizes, r.AggregateChars)
+	touched := make(map[int]bool)
+	current := slices.Clone(out)
+	k := shrinker{ms: current, sizes: sizes, noteOf: notes}
+	plan, _ := k.plan(left - r.AggregateChars)
+	for _, s := range plan {
+		m := s.apply(current[s.at], notes(s.at))
+		set(s.at, m)
+		if !touched[s.at] {
+			touched[s.at] = true
+			r.Shortened++
+		}
+	}
+	for i := range touched {
+		r.AggregateReducible += sizes[i] - textLen(&out[i])
+	}
+	return out, r
+}
+
+// noteChooser gives the notice for each message: the brief one for all of them when the
+// others alone would exceed the bound.
+func noteChooser(ms []message.Message, sizes []int, bound int) func(i int) notice {
+	total := 0
+	for i, n := range sizes {
+		if n > 0 {
+			total += notice{entry: ms[i].Key}.floor()
+		}
+	}
+	brief := bound < total
+	return func(i int) notice { return notice{entry: ms[i].Key, brief: brief} }
+}
