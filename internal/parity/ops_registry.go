@@ -22,6 +22,7 @@ const (
 	differLate      = "what comes back after the deadline is dropped, a failure too"
 	differBootstrap = "a new session is bootstrapped too"
 	differLane      = "deferred maintenance goes through the host's lane"
+	differExempt    = "the check itself exempts the legacy engine, not its callers"
 	differMalformed = "a malformed assemble result is a contract violation and a failure"
 )
 

@@ -66,7 +66,18 @@ func (h *hostStep) text(key, missing string) string {
 	return missing
 }
 
-func (h *hostStep) flag(key string) bool { b, _ := h.params[key].(bool); return b }
+// flag reports whether a param is set: an error is given as such, not as true.
+func (h *hostStep) flag(key string) bool {
+	switch v := h.params[key].(type) {
+	case nil, undefinedValue:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	}
+	return true
+}
 
 // settings are what the reference's host helpers tell the engine.
 func (h *hostStep) settings(budget string) (*ce.RuntimeSettings, error) {
