@@ -78,20 +78,11 @@ func CompatContext(ms []message.Message) ContextEstimate {
 		if m.Role != message.RoleAssistant || m.Failed() || m.Usage == nil || contextState(m.Usage) == "unavailable" {
 			continue
 		}
-		used, trailing := CompatUsage(*m.Usage), compatSum(ms[i+1:])
+		used, trailing := CompatUsage(*m.Usage), Messages(Compat(), ms[i+1:])
 		return ContextEstimate{Tokens: used + trailing, Usage: used, Trailing: trailing, Anchor: i}
 	}
-	n := compatSum(ms)
+	n := Messages(Compat(), ms)
 	return ContextEstimate{Tokens: n, Trailing: n, Anchor: -1}
-}
-
-// compatSum counts every message, runtime context too.
-func compatSum(ms []message.Message) int {
-	n := 0
-	for i := range ms {
-		n += compat{}.Message(ms[i])
-	}
-	return n
 }
 
 // CompatUsage reproduces how OpenClaw 2026.7.1 reads a context's size from a report:

@@ -18,10 +18,19 @@ const (
 // of what it counts in a message, divided by four, rounded up once per message. It
 // serves parity; no decision uses it by default, because it counts East Asian text
 // at a quarter of its cost.
-//
-// Its Messages method, which [Messages] uses, leaves out runtime-context messages,
-// as the reference's planning totals do.
 func Compat() Estimator { return compat{} }
+
+// CompatMessages reproduces the reference's planning total: the sum of [Compat] over a
+// list without its runtime-context messages, which never reach a summariser.
+func CompatMessages(ms []message.Message) int {
+	n := 0
+	for i := range ms {
+		if !message.IsRuntimeContext(ms[i]) {
+			n += compat{}.Message(ms[i])
+		}
+	}
+	return n
+}
 
 type compat struct{}
 
@@ -33,16 +42,6 @@ func (compat) Schema(tool json.RawMessage) int {
 
 func (compat) Message(m message.Message) int {
 	return ceilDiv(compatChars(&m), compatCharsPerToken)
-}
-
-func (c compat) Messages(ms []message.Message) int {
-	n := 0
-	for i := range ms {
-		if !message.IsRuntimeContext(ms[i]) {
-			n += c.Message(ms[i])
-		}
-	}
-	return n
 }
 
 func compatChars(m *message.Message) int {

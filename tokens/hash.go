@@ -8,65 +8,128 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 )
 
-// Kinds keep the hashes of unlike things apart.
+// Tags keep fields apart: a field that is not empty is mixed in with its tag and its
+// length, so that text moved over the border of a field or block gives another hash.
 const (
-	kindMessage uint64 = iota + 1
-	kindBlock
-	kindText
-	kindSchema
+	tagMessage uint64 = iota + 1
+	tagText
+	tagSchema
+	tagRole
+	tagToolCallID
+	tagToolName
+	tagIsError
+	tagStopReason
+	tagErrorMessage
+	tagSummary
+	tagBlock
+	tagSignature
+	tagID
+	tagName
+	tagArguments
+	tagData
+	tagMIMEType
+	tagExtra
 )
 
-// hashMessage covers every field an Estimator may look at. Each field is hashed on
-// its own and mixed in at its place, so that text moved over a field's or a block's
-// border gives another hash.
-func hashMessage(seed maphash.Seed, m *message.Message) uint64 {
-	h := mix(kindMessage, uint64(len(m.Content)))
-	h = mixString(seed, h, string(m.Role))
-	h = mixString(seed, h, m.ToolCallID)
-	h = mixString(seed, h, m.ToolName)
-	h = mixString(seed, h, m.StopReason)
-	h = mixString(seed, h, m.ErrorMessage)
-	h = mixString(seed, h, m.Summary)
+// A hasher hashes what can count under a key of its own, so that nobody can make up
+// two messages of one hash.
+type hasher struct {
+	seed maphash.Seed
+	key  uint64
+}
+
+func newHasher() hasher {
+	seed := maphash.MakeSeed()
+	return hasher{seed: seed, key: maphash.String(seed, "tokens")}
+}
+
+// message covers every field that an Estimator may look at: all but the key, the
+// time, the usage, and who answered.
+func (k hasher) message(m *message.Message) uint64 {
+	h := mix(k.key^tagMessage, uint64(len(m.Content)))
+	h = k.short(h, tagRole, string(m.Role))
+	h = k.short(h, tagToolCallID, m.ToolCallID)
+	h = k.short(h, tagToolName, m.ToolName)
+	h = k.short(h, tagStopReason, m.StopReason)
+	h = k.long(h, tagErrorMessage, m.ErrorMessage)
+	h = k.long(h, tagSummary, m.Summary)
 	if m.IsError {
-		h = mix(h, 1)
+		h = mix(h, tagIsError)
 	}
 	for i := range m.Content {
-		h = mix(h, hashBlock(seed, &m.Content[i]))
+		h = k.block(h, &m.Content[i])
 	}
-	return mix(h, hashExtra(seed, m.Extra))
+	return k.extra(h, m.Extra)
 }
 
-func hashBlock(seed maphash.Seed, b *message.Block) uint64 {
-	h := mixString(seed, kindBlock, string(b.Type))
-	h = mixString(seed, h, b.Text)
-	h = mixString(seed, h, b.Signature)
-	h = mixString(seed, h, b.ID)
-	h = mixString(seed, h, b.Name)
-	h = mix(h, maphash.Bytes(seed, b.Arguments))
-	h = mixString(seed, h, b.Data)
-	h = mixString(seed, h, b.MIMEType)
-	return mix(h, hashExtra(seed, b.Extra))
+func (k hasher) block(h uint64, b *message.Block) uint64 {
+	h = k.short(h^tagBlock<<32, tagBlock, string(b.Type))
+	h = k.long(h, tagText, b.Text)
+	h = k.long(h, tagSignature, b.Signature)
+	h = k.short(h, tagID, b.ID)
+	h = k.short(h, tagName, b.Name)
+	h = k.long(h, tagData, b.Data)
+	h = k.short(h, tagMIMEType, b.MIMEType)
+	if len(b.Arguments) > 0 {
+		h = mix(h^tagArguments, maphash.Bytes(k.seed, b.Arguments)^uint64(len(b.Arguments)))
+	}
+	return k.extra(h, b.Extra)
 }
 
-// hashExtra is a sum, because a map has no order.
-func hashExtra(seed maphash.Seed, extra map[string]json.RawMessage) uint64 {
+// extra mixes in a sum, because a map has no order.
+func (k hasher) extra(h uint64, extra map[string]json.RawMessage) uint64 {
+	if len(extra) == 0 {
+		return h
+	}
 	sum := uint64(len(extra))
 	for key, value := range extra {
-		sum += mix(maphash.String(seed, key), maphash.Bytes(seed, value))
+		sum += mix(maphash.String(k.seed, key), maphash.Bytes(k.seed, value))
 	}
-	return sum
+	return mix(h^tagExtra, sum)
 }
 
-// mixString skips the hash of an empty field, which most are.
-func mixString(seed maphash.Seed, h uint64, s string) uint64 {
+// long mixes in a field of any length.
+func (k hasher) long(h, tag uint64, s string) uint64 {
 	if s == "" {
-		return mix(h, 0)
+		return h
 	}
-	return mix(h, maphash.String(seed, s))
+	return mix(h^tag, maphash.String(k.seed, s)^uint64(len(s)))
+}
+
+// short is long for fields that seldom pass 16 bytes: names, roles, types.
+func (k hasher) short(h, tag uint64, s string) uint64 {
+	n := len(s)
+	if n == 0 {
+		return h
+	}
+	if n > 16 {
+		return k.long(h, tag, s)
+	}
+	var first, last uint64
+	switch {
+	case n >= 8:
+		first, last = le64(s), le64(s[n-8:])
+	case n >= 4:
+		first = le32(s) | le32(s[n-4:])<<32
+	default:
+		first = uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16
+	}
+	return mix(h^first, last^(tag<<8|uint64(n))^k.key)
 }
 
 // mix combines two hashes; the order matters. The constants are those of wyhash.
 func mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
 	return hi ^ lo
+}
+
+// le64 and le32 read words from a string; the compiler makes one load of each.
+func le64(s string) uint64 {
+	_ = s[7]
+	return le32(s) | le32(s[4:])<<32
+}
+
+func le32(s string) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
 }

@@ -3,7 +3,6 @@ package tokens
 import (
 	"encoding/json"
 	"hash/maphash"
-	"sync"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -22,13 +21,15 @@ const (
 //
 //   - A count is found by a hash over every field that can count, never by
 //     [message.Message.Key]: a message changed under an old key is counted anew.
+//     Not hashed are Key, Timestamp, Usage, TokensBefore, API, Provider and Model;
+//     the Estimator must not look at them.
 //   - Memory is bounded: the least recently used half is forgotten at a time.
 //   - A remembered count costs one hash over the message and no allocation.
 //
 // Make one with [NewMeter]; the zero Meter is not usable.
 type Meter struct {
 	e    Estimator
-	seed maphash.Seed
+	hash hasher
 
 	shards [meterShards]meterShard
 }
@@ -55,7 +56,7 @@ func NewMeter(e Estimator, opts *MeterOptions) *Meter {
 	if opts != nil && opts.Entries > 0 {
 		entries = opts.Entries
 	}
-	m := &Meter{e: e, seed: maphash.MakeSeed()}
+	m := &Meter{e: e, hash: newHasher()}
 	perGeneration := max(1, entries/(2*meterShards))
 	for i := range m.shards {
 		m.shards[i].limit = perGeneration
@@ -68,7 +69,7 @@ func (m *Meter) Text(s string) int {
 	if len(s) < memoTextLength {
 		return m.e.Text(s)
 	}
-	key := mix(kindText, maphash.String(m.seed, s))
+	key := m.hash.long(m.hash.key, tagText, s)
 	if n, ok := m.shard(key).get(key); ok {
 		return n
 	}
@@ -82,7 +83,7 @@ func (m *Meter) Message(x message.Message) int { return m.message(&x) }
 
 // Schema counts one tool definition and remembers it.
 func (m *Meter) Schema(tool json.RawMessage) int {
-	key := mix(kindSchema, maphash.Bytes(m.seed, tool))
+	key := mix(m.hash.key^tagSchema, maphash.Bytes(m.hash.seed, tool))
 	if n, ok := m.shard(key).get(key); ok {
 		return n
 	}
@@ -101,7 +102,7 @@ func (m *Meter) Messages(xs []message.Message) int {
 }
 
 func (m *Meter) message(x *message.Message) int {
-	key := hashMessage(m.seed, x)
+	key := m.hash.message(x)
 	if n, ok := m.shard(key).get(key); ok {
 		return n
 	}
@@ -111,43 +112,3 @@ func (m *Meter) message(x *message.Message) int {
 }
 
 func (m *Meter) shard(key uint64) *meterShard { return &m.shards[key&(meterShards-1)] }
-
-// A meterShard is a cache of two generations: what is asked for moves to the young
-// one, and when that is full the old one is forgotten.
-type meterShard struct {
-	limit int
-
-	mu         sync.Mutex
-	young, old map[uint64]int
-}
-
-func (s *meterShard) get(key uint64) (int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, ok := s.young[key]; ok {
-		return n, true
-	}
-	n, ok := s.old[key]
-	if ok {
-		s.add(key, n)
-	}
-	return n, ok
-}
-
-func (s *meterShard) put(key uint64, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.add(key, n)
-}
-
-// add needs mu held.
-func (s *meterShard) add(key uint64, n int) {
-	if s.young == nil {
-		s.young, s.old = make(map[uint64]int), make(map[uint64]int)
-	}
-	if len(s.young) >= s.limit {
-		s.young, s.old = s.old, s.young
-		clear(s.young)
-	}
-	s.young[key] = n
-}

@@ -1,36 +1,41 @@
 package tokens
 
-// ScriptAware is the default: single pass, per-script classes, rather high than low.
+// ScriptAware is the default Estimator: it needs no vocabulary, reads a text once at
+// about a gigabyte a second, and is rather high than low for every script.
+//
+//   - Against exact o200k_base counts it gives 0.9 to 1.35 for nine tenths of the
+//     texts of a few hundred bytes in prose, code, JSON, Russian and Arabic, and 0.9 to
+//     1.8 in Chinese, Japanese, Korean, Thai, emoji, base64 and hexadecimal.
+//   - It is monotone: appending to a text never lowers its count.
+//   - Models with other vocabularies count up to a third more; see [Calibration].
+//
+// Messages are framed as [Framed] says.
 func ScriptAware() Estimator { return Framed(scriptTokens) }
 
-// unitsPerToken is the fixed-point scale of the costs below.
-const unitsPerToken = 64
+const (
+	// unitsPerToken is the fixed-point scale of pairCosts.
+	unitsPerToken = 64
+	classCount    = 32
+	// insideClass is the class of bytes inside a character, which come after no class.
+	insideClass = 29
+	// startClass is what a text seems to come after.
+	startClass = 6
+)
 
-// scriptTokens sums a cost per leading byte; continuation bytes are free.
+// scriptTokens adds up what each character costs after the one before it. That is
+// enough to tell where tokens begin: at a blank but not after it, where the case
+// changes, every third digit, and between letters that rarely meet in words.
 func scriptTokens(s string) int {
-	units := 0
-	for i := 0; i < len(s); i++ {
-		units += int(scriptCost[s[i]])
+	if s == "" {
+		return 0
 	}
-	return (units + unitsPerToken - 1) / unitsPerToken
-}
-
-// scriptCost is the cost of a byte in 1/unitsPerToken.
-var scriptCost = [256]uint8{
-	44, 44, 44, 44, 44, 44, 44, 44, 44, 28, 28, 44, 44, 28, 44, 44,
-	44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44,
-	12, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44,
-	28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 44, 44, 44, 44, 44, 44,
-	44, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
-	16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 44, 44, 44, 44, 44,
-	44, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
-	16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 44, 44, 44, 44, 44,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 28, 28,
-	28, 28, 28, 28, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36,
-	64, 64, 80, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64,
-	160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160, 160,
+	units, row := 0, uint(startClass*classCount)
+	for i := range len(s) {
+		c := uint(byteClasses[s[i]])
+		units += int(pairCosts[(row|c)%(classCount*classCount)])
+		if c != insideClass {
+			row = c * classCount
+		}
+	}
+	return max(1, ceilDiv(units, unitsPerToken))
 }

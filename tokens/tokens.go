@@ -41,14 +41,13 @@ type Estimator interface {
 	Schema(tool json.RawMessage) int
 }
 
-// A listEstimator counts a list at once, because it is cheaper or because a list
-// is not the sum of its messages.
+// A listEstimator counts a list at once, because that is cheaper.
 type listEstimator interface {
 	Messages(ms []message.Message) int
 }
 
-// Messages returns the cost of a list. It uses the estimator's own Messages method
-// where there is one, as [Meter] has, and the sum of Message otherwise.
+// Messages returns the cost of a list: the sum of Message. It uses the estimator's own
+// Messages method where there is one, as [Meter] has.
 func Messages(e Estimator, ms []message.Message) int {
 	if l, ok := e.(listEstimator); ok {
 		return l.Messages(ms)

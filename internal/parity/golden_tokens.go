@@ -30,14 +30,14 @@ func goldenEstimateTokens(in json.RawMessage) (any, error) {
 
 func goldenEstimateMessages(in json.RawMessage) (any, error) {
 	ms, err := decodeInput[[]message.Message](in)
-	return tokens.Messages(tokens.Compat(), ms), err
+	return tokens.CompatMessages(ms), err
 }
 
 func goldenEstimatePerMessage(in json.RawMessage) (any, error) {
 	ms, err := decodeInput[[]message.Message](in)
 	out := make([]int, len(ms))
 	for i := range ms {
-		out[i] = tokens.Messages(tokens.Compat(), ms[i:i+1])
+		out[i] = tokens.CompatMessages(ms[i : i+1])
 	}
 	return out, err
 }
