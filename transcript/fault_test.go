@@ -1,0 +1,403 @@
+package transcript_test
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+func newSessionDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	st, err := transcript.OpenDir(dir, nil)
+	require.NoError(t, err)
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	appendAll(t, log, user("start"))
+	require.NoError(t, log.Close())
+	return dir
+}
+
+func openIn(t testing.TB, dir, id string) transcript.Log {
+	t.Helper()
+	st, err := transcript.OpenDir(dir, nil)
+	require.NoError(t, err)
+	log, err := st.Open(t.Context(), id)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+// A process that appends and rewrites is killed again and again: what it said it had stored is
+// there, in order, and the session opens and takes more.
+func TestFault_KillNineInALoopOfAppendsAndRewrites(t *testing.T) {
+	t.Parallel()
+	rounds := 20
+	if os.Getenv("CONTEXTENGINE_NIGHTLY") != "" {
+		rounds = 500
+	}
+	var dir string
+	var stored []string
+	for round := range rounds {
+		if round%10 == 0 { // a new session now and then, or the log only gets longer
+			dir, stored = newSessionDir(t), nil
+		}
+		cmd, out := startChild(t, fmt.Sprintf("churn:%d", round), dir)
+		lives := 3 + round%17
+		rewritten := ""
+		for out.Scan() {
+			kind, text, _ := strings.Cut(out.Text(), " ")
+			if kind == "~" {
+				rewritten = text
+			} else {
+				stored = append(stored, text)
+			}
+			if lives--; lives == 0 {
+				require.NoError(t, cmd.Process.Kill())
+			}
+		}
+		require.Error(t, cmd.Wait())
+		stored = checkSurvivors(t, dir, stored, rewritten)
+	}
+}
+
+// checkSurvivors reopens the session and returns what it holds of stored: all of it, except
+// messages that a rewrite replaced.
+func checkSurvivors(t *testing.T, dir string, stored []string, rewritten string) []string {
+	t.Helper()
+	log := openIn(t, dir, "s")
+	require.LessOrEqual(t, len(log.Problems()), 1, "at most the torn end")
+	shown := texts(t, log)
+	if rewritten != "" {
+		require.Contains(t, shown, rewritten)
+	}
+	at, kept, lost := 0, stored[:0:0], 0
+	for _, text := range stored {
+		i := slices.Index(shown[at:], text)
+		if i < 0 {
+			lost++
+			continue
+		}
+		at += i + 1
+		kept = append(kept, text)
+	}
+	replaced := 0
+	for _, text := range shown {
+		if strings.HasPrefix(text, "first ") {
+			replaced++
+		}
+	}
+	require.LessOrEqual(t, lost, replaced, "only rewritten messages may be gone")
+	appendAll(t, log, user("after the kill"))
+	require.Empty(t, log.Problems())
+	require.NoError(t, log.Close())
+	return kept
+}
+
+func TestFault_DiskFull(t *testing.T) {
+	t.Parallel()
+	full := &fs.PathError{Op: "write", Path: "s.jsonl", Err: syscall.ENOSPC}
+	var room atomic.Int64 // bytes of the next write that still fit; negative: all
+	var stuck atomic.Bool // truncating fails as well
+	faults := &transcript.Faults{
+		WriteAt: func(_ string, p []byte, _ int64) (int, error) {
+			if n := room.Load(); n >= 0 {
+				return int(min(n, int64(len(p)))), full
+			}
+			return 0, nil
+		},
+		Truncate: func(string) error {
+			if stuck.Load() {
+				return full
+			}
+			return nil
+		},
+	}
+	room.Store(-1)
+	dir := newSessionDir(t)
+	st, err := transcript.OpenDirWithFaults(dir, nil, faults)
+	require.NoError(t, err)
+	log, err := st.Open(t.Context(), "s")
+	require.NoError(t, err)
+	defer log.Close()
+
+	for _, fits := range []int64{0, 1, 50, 200} {
+		for _, alsoStuck := range []bool{false, true} {
+			room.Store(fits)
+			stuck.Store(alsoStuck)
+			before := texts(t, log)
+			_, err := log.Append(t.Context(), user("does not fit"), user("neither"))
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.Equal(t, before, texts(t, log))
+			require.Equal(t, before, texts(t, openIn(t, dir, "s")), "another process sees the same")
+
+			room.Store(-1)
+			stuck.Store(false)
+			appendAll(t, log, user("fits"))
+			want := append(before, "fits")
+			require.Equal(t, want, texts(t, log))
+			require.Equal(t, want, texts(t, openIn(t, dir, "s")))
+		}
+	}
+	room.Store(0)
+	v := viewOf(t, log)
+	_, err = log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: v.Generation, Replacements: []transcript.Replacement{
+		{EntryID: v.Messages[0].Key, Message: *user("rewritten").Message},
+	}})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorIs(t, log.SetLeaf(t.Context(), ""), syscall.ENOSPC)
+	_, err = log.CommitCompaction(t.Context(), v.Generation, transcript.Compaction{Summary: "S"})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	fresh, err := st.Create(t.Context(), transcript.Header{ID: "new"})
+	require.NoError(t, err)
+	_, err = fresh.Append(t.Context(), user("x"))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, v, viewOf(t, log))
+
+	room.Store(-1)
+	appendAll(t, fresh, user("x"))
+	require.Equal(t, []string{"x"}, texts(t, fresh))
+	require.NoError(t, fresh.Close())
+}
+
+func TestFault_ReadOnly(t *testing.T) {
+	t.Parallel()
+	readOnly := func(_ string, flag int) error {
+		if flag != os.O_RDONLY {
+			return &fs.PathError{Op: "open", Path: "s.jsonl", Err: syscall.EROFS}
+		}
+		return nil
+	}
+	dir := newSessionDir(t)
+	tests := []struct {
+		name string
+		open func() (transcript.Store, error)
+	}{
+		{"file system", func() (transcript.Store, error) {
+			return transcript.OpenDirWithFaults(dir, nil, &transcript.Faults{Open: readOnly})
+		}},
+		{"option", func() (transcript.Store, error) {
+			return transcript.OpenDir(dir, &transcript.DirOptions{ReadOnly: true})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			st, err := tt.open()
+			require.NoError(t, err)
+			log, err := st.Open(t.Context(), "s")
+			require.NoError(t, err)
+			defer log.Close()
+			require.Equal(t, []string{"start"}, texts(t, log))
+			_, err = log.Append(t.Context(), user("x"))
+			require.Error(t, err)
+			require.ErrorContains(t, err, "read-only")
+			require.Error(t, log.SetLeaf(t.Context(), ""))
+			require.Equal(t, []string{"start"}, texts(t, log))
+		})
+	}
+}
+
+func TestFault_TwoProcessesAppending(t *testing.T) {
+	t.Parallel()
+	const each = 1000
+	dir := newSessionDir(t)
+	log := openIn(t, dir, "s")
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() { // readers follow meanwhile
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := log.View(t.Context()); err != nil {
+				t.Errorf("View: %v", err)
+				return
+			}
+		}
+	})
+	acked := make(chan []string, 2)
+	for range 2 {
+		cmd, out := startChild(t, fmt.Sprintf("append:%d", each), dir)
+		go func() {
+			ids := scanAll(out)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("child: %v", err)
+			}
+			acked <- ids
+		}()
+	}
+	ids := append(<-acked, <-acked...)
+	close(stop)
+	reader.Wait()
+
+	require.Len(t, ids, 2*each)
+	branch := branchOf(t, log)
+	require.Len(t, branch, 1+2*each, "one tree, one branch")
+	have := map[string]bool{}
+	for _, e := range branch {
+		have[e.ID] = true
+	}
+	for _, id := range ids {
+		require.True(t, have[id], "entry %s was acknowledged", id)
+	}
+	require.Empty(t, log.Problems())
+	require.Equal(t, texts(t, log), texts(t, openIn(t, dir, "s")))
+}
+
+func scanAll(out *bufio.Scanner) []string {
+	var lines []string
+	for out.Scan() {
+		lines = append(lines, out.Text())
+	}
+	return lines
+}
+
+func TestFault_TenMegabyteMessage(t *testing.T) {
+	t.Parallel()
+	dir := newSessionDir(t)
+	big := strings.Repeat("y", 10<<20)
+	log := openIn(t, dir, "s")
+	es := appendAll(t, log, user(big), assistant("a1"))
+	_, err := log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: viewOf(t, log).Generation, Replacements: []transcript.Replacement{
+		{EntryID: es[1].ID, Message: *assistant("a2").Message},
+	}})
+	require.NoError(t, err)
+	got := texts(t, openIn(t, dir, "s"))
+	require.Len(t, got, 3)
+	require.True(t, got[1] == big)
+	require.Equal(t, "a2", got[2])
+}
+
+func TestFault_HundredThousandEntries(t *testing.T) {
+	t.Parallel()
+	const entries = 100_000
+	path := longSession(t, entries, "text")
+	log := openLog(t, path, nil)
+	require.Len(t, viewOf(t, log).Messages, entries)
+	start := time.Now()
+	for range 100 {
+		appendAll(t, log, user("more"))
+		viewOf(t, log)
+	}
+	require.Less(t, time.Since(start), 2*time.Second, "appending and viewing do not depend on the length")
+	again := openLog(t, path, nil)
+	require.Len(t, viewOf(t, again).Messages, entries+100)
+	require.Len(t, branchOf(t, again), entries+100)
+}
+
+// longSession writes a session of n messages.
+func longSession(t testing.TB, n int, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, header)
+	parent := ""
+	for i := range n {
+		id := fmt.Sprintf("%08x", i)
+		role := "user"
+		if i%2 == 1 {
+			role = "assistant"
+		}
+		fmt.Fprintln(w, msg(id, parent, role, text))
+		parent = id
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, f.Close())
+	return path
+}
+
+func TestFault_SymlinkedAndDotDotNamesRefused(t *testing.T) {
+	t.Parallel()
+	outside := writeSession(t, `{"type":"session","version":3,"id":"linked","timestamp":"`+stamp+`","cwd":"/"}`, msg("a", "", "user", "secret"))
+	before := read(t, outside)
+	dir := newSessionDir(t)
+	for _, name := range []string{"2026_linked.jsonl", "linked.jsonl"} {
+		if err := os.Symlink(outside, filepath.Join(dir, name)); err != nil {
+			t.Skipf("this system makes no links: %v", err)
+		}
+	}
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "2026_dangling.jsonl")))
+	st, err := transcript.OpenDir(dir, nil)
+	require.NoError(t, err)
+	for _, id := range []string{"linked", "dangling"} {
+		_, err := st.Open(t.Context(), id)
+		var not *transcript.NotSessionError
+		require.ErrorAs(t, err, &not, "a link is not followed")
+	}
+	for _, id := range []string{"..", "../" + filepath.Base(filepath.Dir(outside)) + "/s", "x/../../s", "/etc/passwd", `..\s`} {
+		for name, err := range map[string]error{
+			"open":   second(st.Open(t.Context(), id)),
+			"create": second(st.Create(t.Context(), transcript.Header{ID: id})),
+			"delete": st.Delete(t.Context(), id),
+			"fork":   second(st.Fork(t.Context(), id, "")),
+		} {
+			var invalid *transcript.InvalidIDError
+			require.ErrorAs(t, err, &invalid, "%s %q", name, id)
+		}
+	}
+	listed := 0
+	for h, err := range st.List(t.Context()) {
+		if err == nil {
+			require.Equal(t, "s", h.ID)
+			listed++
+			continue
+		}
+		var not *transcript.NotSessionError
+		require.ErrorAs(t, err, &not)
+	}
+	require.Equal(t, 1, listed)
+	require.Equal(t, before, read(t, outside))
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestFault_FilesAndFoldersBelongToTheirOwner(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "made", "here")
+	st, err := transcript.OpenDir(dir, nil)
+	require.NoError(t, err)
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	defer log.Close()
+	require.Empty(t, listDir(t, dir), "nothing is stored before the first append")
+	appendAll(t, log, user("u1"))
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	if info.Mode().Perm() == 0o777 {
+		return // a system without such permissions
+	}
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	for _, name := range listDir(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	}
+}
+
+func listDir(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	out := []string{}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
