@@ -17,7 +17,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // Names of row members that are this package's own. They are never in Extra.
 const (
-	fieldKey        = "originId"   // key of the message that a re-appended row carries on
+	fieldKey        = "originId"   // the key, where it is not the id
 	fieldBatch      = "batchSize"  // on the first of several rows that were appended together
 	fieldGeneration = "generation" // on leaf rows: the generation that the row starts
 )
@@ -40,6 +40,9 @@ func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 	if e.Side {
 		w.str("appendMode", "side")
 	}
+	if e.Key != "" && e.Key != e.ID {
+		w.str(fieldKey, e.Key)
+	}
 	w.own(own)
 	if err := w.content(e); err != nil {
 		return nil, fmt.Errorf("encoding entry %q: %w", e.ID, err)
@@ -58,7 +61,6 @@ func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 
 // rowOwn is what this package writes into a row besides the entry.
 type rowOwn struct {
-	key        string
 	batch      int
 	generation Generation
 }
@@ -86,9 +88,6 @@ func (w *objectWriter) str(name, value string) { w.raw(name, encodeString(value)
 func (w *objectWriter) has(name string) bool { return slices.Contains(w.names, name) }
 
 func (w *objectWriter) own(own rowOwn) {
-	if own.key != "" {
-		w.str(fieldKey, own.key)
-	}
 	if own.batch > 1 {
 		w.raw(fieldBatch, fmt.Append(nil, own.batch))
 	}

@@ -268,11 +268,8 @@ func (h *handle) graft(ctx context.Context, entries []Entry) error {
 	return h.s.write(ctx, func() error {
 		b := &batch{entries: make([]Entry, len(entries)), own: make([]rowOwn, len(entries)), sync: true}
 		for i, e := range entries {
-			if e.Message != nil && e.Message.Key != e.ID {
-				b.own[i].key = e.Message.Key
-			}
 			h.s.redactEntry(&e)
-			e.settle(b.own[i].key)
+			e.settle(e.Key)
 			b.entries[i] = e
 		}
 		return h.s.commit(ctx, b)

@@ -47,6 +47,10 @@ type Entry struct {
 	Timestamp time.Time
 	Side      bool // does not move the leaf
 
+	// Key is the entry's identity across rewrites, forks and copies: the ID under which it was
+	// first appended. It is the Key of the entry's message. Set by the log.
+	Key string
+
 	// Message is set for EntryMessage.
 	Message *message.Message
 	// Compaction is set for EntryCompaction.

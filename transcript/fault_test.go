@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -365,6 +366,8 @@ func TestFault_SymlinkedAndDotDotNamesRefused(t *testing.T) {
 	require.Equal(t, 1, listed)
 	require.Equal(t, before, read(t, outside))
 }
+
+var errInjected = errors.New("injected")
 
 func second[T any](_ T, err error) error { return err }
 

@@ -79,7 +79,10 @@ func (b *fileBackend) setAside() error {
 	if _, err := b.f.ReadAt(torn, b.x.end); err != nil && err != io.EOF {
 		return err
 	}
-	name := fmt.Sprintf("%s.torn-%d", b.name, b.x.end)
+	name, err := b.freeName(fmt.Sprintf("%s.torn-%d", b.name, b.x.end))
+	if err != nil {
+		return fmt.Errorf("setting a torn row aside: %w", err)
+	}
 	if err := b.writeFile(name, torn); err != nil {
 		return fmt.Errorf("setting a torn row aside: %w", err)
 	}
@@ -196,7 +199,6 @@ func heldBatch(rows []row) (*batch, error) {
 			return nil, errors.New("row is not in memory")
 		}
 		b.entries[i] = *rows[i].held
-		b.own[i].key = rows[i].key
 	}
 	return b, nil
 }

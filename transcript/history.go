@@ -289,10 +289,7 @@ func (b *historyBackend) readRow(t *tree, e Entry, line int32) {
 	if e.Type != EntryLeaf {
 		derived = advance(&b.chain, &e)
 	}
-	own := rowOwn{}
-	if raw, ok := e.Extra[fieldKey]; ok {
-		own.key, _ = rawString(raw)
-	}
+	own, key := rowOwn{}, e.Field(fieldKey)
 	if id := e.Field(historyID); id != "" {
 		e.ID = id
 	} else if e.ID == "" {
@@ -307,17 +304,7 @@ func (b *historyBackend) readRow(t *tree, e Entry, line int32) {
 	if e.Type != EntryLeaf && t.canonical(t.under) != none {
 		e.ParentID = t.rows[t.canonical(t.under)].id
 	}
-	if e.Compaction != nil && e.Compaction.FirstKeptEntryID == "" {
-		e.Compaction.FirstKeptEntryID = e.ID
-	}
-	if e.Message != nil {
-		m := *e.Message
-		m.Key = e.ID
-		if own.key != "" {
-			m.Key = own.key
-		}
-		e.Message = &m
-	}
+	e.settle(key)
 	t.add(infoOf(e, own), row{held: &e, line: line}, nil)
 }
 
@@ -348,8 +335,8 @@ func toHistory(e Entry, own rowOwn, derived string) (message.Message, error) {
 	if e.ID != derived {
 		m = m.WithExtra(historyID, encodeString(e.ID))
 	}
-	if own.key != "" {
-		m = m.WithExtra(fieldKey, encodeString(own.key))
+	if e.Key != e.ID {
+		m = m.WithExtra(fieldKey, encodeString(e.Key))
 	}
 	if e.Side {
 		m = m.WithExtra(historySide, encodeString("side"))

@@ -24,7 +24,7 @@ func customMessage(e Entry) message.Message {
 	if err != nil {
 		m = message.Message{Role: message.RoleCustom}
 	}
-	m.Key, m.Timestamp = e.ID, e.Timestamp
+	m.Key, m.Timestamp = e.Key, e.Timestamp
 	return m
 }
 

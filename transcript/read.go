@@ -57,8 +57,9 @@ func (s *snapshot) finish(e *Entry, i int32) {
 	if e.Compaction != nil && e.Compaction.FirstKeptEntryID == "" && row.kept != none {
 		e.Compaction.FirstKeptEntryID = s.rows[row.kept].id
 	}
+	e.Key = row.messageKey()
 	if e.Message != nil {
-		e.Message.Key = row.messageKey()
+		e.Message.Key = e.Key
 	}
 }
 

@@ -114,7 +114,6 @@ type rewritePlan struct {
 	branch    []int32
 	first     int // position of the first row to append again
 	entries   []Entry
-	keys      []string
 	restore   bool // the active branch is another one and stays
 	freed     int64
 	rewritten int
@@ -138,7 +137,7 @@ func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[
 		return nil, declined{ReasonSuffixGuard}
 	}
 	p.first += changed
-	p.entries, p.keys = p.entries[changed:], p.keys[changed:]
+	p.entries = p.entries[changed:]
 	return p, nil
 }
 
@@ -215,16 +214,11 @@ func (s *session) anyKnown(wanted map[string]message.Message) bool {
 // readSuffix decodes the rows from the first target to the leaf.
 func (s *session) readSuffix(ctx context.Context, p *rewritePlan) error {
 	snap := s.snap.Load()
-	suffix := p.branch[p.first:]
-	entries, err := snap.decodeAll(ctx, suffix)
+	entries, err := snap.decodeAll(ctx, p.branch[p.first:])
 	if err != nil {
 		return err
 	}
 	p.entries = entries
-	p.keys = make([]string, len(suffix))
-	for k, i := range suffix {
-		p.keys[k] = s.t.rows[i].messageKey()
-	}
 	return nil
 }
 
@@ -242,7 +236,7 @@ func (s *session) swap(p *rewritePlan, targets map[int]message.Message) int {
 			m.Timestamp = e.Message.Timestamp
 		}
 		m = s.redacted(m)
-		m.Key = p.keys[k]
+		m.Key = e.Key
 		p.rewritten++
 		p.freed += max(0, storedSize(*e.Message)-storedSize(m))
 		if changed < 0 && !message.Equal(*e.Message, m) {
@@ -292,7 +286,7 @@ func (p *rewritePlan) batch(s *session) *batch {
 		e.remap(moved)
 		parent = e.ID
 		b.entries = append(b.entries, e)
-		b.own = append(b.own, rowOwn{key: p.keys[k]})
+		b.own = append(b.own, rowOwn{})
 	}
 	if p.restore {
 		e := s.leafRow(s.rowID(s.t.leaf))

@@ -275,11 +275,12 @@ func (s *session) redactEntry(e *Entry) {
 	}
 }
 
-// settle fills in what follows from the id. key is the message's, "" where that is the id.
+// settle fills in what follows from the id. key is "" where it is the id.
 func (e *Entry) settle(key string) {
 	if key == "" {
 		key = e.ID
 	}
+	e.Key = key
 	if e.Message != nil {
 		e.Message.Key = key
 	}
@@ -344,7 +345,10 @@ func (s *session) commit(ctx context.Context, b *batch) error {
 func infoOf(e Entry, own rowOwn) rowInfo {
 	info := rowInfo{
 		typ: e.Type, id: e.ID, hasID: true, parent: e.ParentID, parentKnown: true,
-		side: e.Side, key: own.key, generation: own.generation,
+		side: e.Side, generation: own.generation,
+	}
+	if e.Key != e.ID {
+		info.key = e.Key
 	}
 	if e.Message != nil {
 		info.role = string(e.Message.Role)
@@ -449,10 +453,12 @@ func (s *session) leafRow(target string) Entry {
 		extra = rawFields("targetId", nil)
 	}
 	used := func(id string) bool { _, ok := s.t.ids[id]; return ok }
-	return Entry{
+	e := Entry{
 		Type: EntryLeaf, ID: s.freeID(used), ParentID: target, Extra: extra,
 		Timestamp: s.now().UTC().Truncate(time.Millisecond),
 	}
+	e.settle("")
+	return e
 }
 
 // refuseReserved drops members that would be mistaken for this package's own.

@@ -80,31 +80,25 @@ func (s *snapshot) buildView(ctx context.Context) (View, error) {
 			v.Messages = append(v.Messages, m)
 		}
 	}
-	rows := s.withMessages(shown)
-	entries, err := s.decodeAll(ctx, rows)
+	entries, err := s.decodeAll(ctx, s.withMessages(shown))
 	if err != nil {
 		return View{}, err
 	}
 	v.Messages = slices.Grow(v.Messages, len(entries))
 	for i := range entries {
-		v.show(&entries[i], s.rows[rows[i]].messageKey())
+		v.show(&entries[i])
 	}
 	return v, nil
 }
 
 // show adds what e contributes behind the last compaction.
-func (v *View) show(e *Entry, key string) {
+func (v *View) show(e *Entry) {
 	if e.Type == EntryCompaction {
 		return
 	}
-	m, ok := e.InView()
-	if !ok {
-		return
+	if m, ok := e.InView(); ok {
+		v.Messages = append(v.Messages, m)
 	}
-	if e.Type == EntryCustomMessage {
-		m.Key = key
-	}
-	v.Messages = append(v.Messages, m)
 }
 
 // track follows the state that e sets.
@@ -205,7 +199,7 @@ func (v *View) extend(entries []Entry, gen Generation) *View {
 			continue
 		}
 		out.track(&entries[i])
-		out.show(&entries[i], entries[i].ID)
+		out.show(&entries[i])
 	}
 	return &out
 }
