@@ -7,6 +7,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -33,7 +36,7 @@ func describe(ctx context.Context, w io.Writer, path string, session transcript.
 		return err
 	}
 	head := session.Header()
-	fmt.Fprintf(w, "session %s (version %d) from %s\n\n", head.ID, head.Version, path)
+	fmt.Fprintf(w, "session %s (version %d) from %s\n\n", plain(head.ID), head.Version, plain(path))
 	table(w, "entries", entries)
 	table(w, "messages", roles)
 
@@ -44,7 +47,7 @@ func describe(ctx context.Context, w io.Writer, path string, session transcript.
 			fmt.Fprintf(w, "  and %d more\n", len(problems)-i)
 			break
 		}
-		fmt.Fprintf(w, "  %v\n", p)
+		fmt.Fprintf(w, "  %s\n", plain(p.Error()))
 	}
 	_, err = fmt.Fprintf(w, "view %d messages, %d tokens\n", len(view.Messages), count.Messages(view.Messages))
 	return err
@@ -59,6 +62,14 @@ func table(w io.Writer, title string, counts map[string]int) {
 	fmt.Fprintf(w, "%s %d\n", title, total)
 	byCount := func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }
 	for _, name := range slices.SortedFunc(maps.Keys(counts), byCount) {
-		fmt.Fprintf(w, "  %5d %s\n", counts[name], name)
+		fmt.Fprintf(w, "  %5d %s\n", counts[name], plain(name))
 	}
+}
+
+// plain returns s for a terminal: what does not print, a file may hold it, is quoted.
+func plain(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	return strconv.Quote(s)
 }

@@ -155,6 +155,7 @@ func (g *guide) compact(ctx context.Context, engine ce.ContextEngine) error {
 	if !res.OK || res.Result == nil || res.Result.TokensAfter == nil {
 		return fmt.Errorf("compaction failed: %s %s", res.Reason, res.Detail)
 	}
-	_, err = fmt.Fprintf(g.w, "\ncompacted %d -> %d tokens\n", res.Result.TokensBefore, *res.Result.TokensAfter)
+	_, err = fmt.Fprintf(g.w, "\ncompacted %d -> %d tokens\n  reason: %s\n",
+		res.Result.TokensBefore, *res.Result.TokensAfter, res.Reason)
 	return err
 }
