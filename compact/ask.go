@@ -1,0 +1,195 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+// A job is one compaction at work. It belongs to one goroutine.
+type job struct {
+	s      *settings
+	memory *memory
+	// session names the model that the session uses, for summarisers that do not say.
+	session Model
+	force   bool
+	focus   string
+	room    int // tokens of a summary
+
+	calls, drops, left int    // requests made; times that source was dropped; pieces left out
+	answered           string // model that gave the last answer
+	extract            bool   // the text was made without a model
+}
+
+// errBreakerOpen stands for a model that is not asked for now.
+var errBreakerOpen = errors.New("not asked: it failed too often just now")
+
+// errCalls ends a compaction that makes too many requests.
+var errCalls = fmt.Errorf("%w: too many requests in one compaction", ErrSpendLimited)
+
+// A flawError is an answer that is no summary.
+type flawError struct{ flaw flaw }
+
+func (e *flawError) Error() string { return "the answer is no summary: " + string(e.flaw) }
+
+// A candidate is one summariser of the failover list.
+type candidate struct {
+	Summarizer
+	model Model
+	key   string
+	label string // provider and model as they are stored; "": unknown
+	exact bool   // its answers are not judged by their form
+}
+
+// candidates lists the summarisers in the order in which they are asked.
+func (j *job) candidates() []candidate {
+	list := append([]Summarizer{j.s.Summarizer}, j.s.Failover...)
+	out := make([]candidate, len(list))
+	for i, sum := range list {
+		c := candidate{Summarizer: sum}
+		if d, ok := sum.(Describer); ok {
+			c.model = d.Describe()
+		}
+		_, c.exact = sum.(extractive)
+		named := c.model
+		if named.Name == "" && named.Provider == "" {
+			named = j.session
+		}
+		c.key = fmt.Sprintf("%d", i)
+		if named.Name != "" {
+			c.label = named.Provider + "/" + named.Name
+			c.key = c.label
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// ask sends a request to the first summariser that answers it. The source is what answers
+// are judged against.
+func (j *job) ask(ctx context.Context, r Request) (string, error) {
+	var last error
+	for _, c := range j.candidates() {
+		if !j.force && j.memory.open(c.key, j.s.Now()) {
+			last = orError(last, fmt.Errorf("model %q: %w", c.key, errBreakerOpen))
+			continue
+		}
+		text, err := j.askOne(ctx, c, r)
+		switch {
+		case err == nil:
+			j.memory.note(c.key, j.s.Breaker, false, j.s.Now())
+			j.answered, j.extract = c.label, c.exact
+			return text, nil
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case isTooLarge(err), errors.Is(err, ErrSpendLimited):
+			return "", err
+		}
+		j.memory.note(c.key, j.s.Breaker, true, j.s.Now())
+		last = err
+	}
+	return "", last
+}
+
+// orError keeps what a summariser said over the news that another one was not asked.
+func orError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// askOne asks one summariser, again after failures that may pass and once more when the
+// answer is no summary.
+func (j *job) askOne(ctx context.Context, c candidate, r Request) (string, error) {
+	for attempt := 1; ; attempt++ {
+		if j.calls >= j.s.MaxCalls {
+			return "", errCalls
+		}
+		j.calls++
+		answer, err := c.Summarize(ctx, r)
+		if err == nil {
+			text, f := j.judge(c, answer.Text, r)
+			if f == "" {
+				return text, nil
+			}
+			if f == flawRefusal {
+				return "", &RefusedError{Err: &flawError{f}}
+			}
+			if r.Aggressive {
+				return "", &flawError{f}
+			}
+			r.Aggressive = true
+			attempt--
+			continue
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		err = classify(ctx, err)
+		wait, again := transient(err)
+		if !again || attempt >= j.s.Retry.Attempts {
+			return "", err
+		}
+		if err := j.s.Retry.Sleep(ctx, j.s.Retry.delay(attempt, wait)); err != nil {
+			return "", err
+		}
+	}
+}
+
+// judge looks at an answer's form and length.
+func (j *job) judge(c candidate, text string, r Request) (string, flaw) {
+	if c.exact {
+		return text, ""
+	}
+	text, f := judge(text, r.Source)
+	if f != "" {
+		return "", f
+	}
+	if j.s.counter.Text(text) >= j.s.counter.Text(r.Source)+j.s.counter.Text(r.Previous) {
+		return "", flawLength
+	}
+	return text, ""
+}
+
+// transient reports whether an error may pass, and how long to wait at least.
+func transient(err error) (time.Duration, bool) {
+	if rl := (*RateLimitError)(nil); errors.As(err, &rl) {
+		return rl.RetryAfter, true
+	}
+	return 0, !isTyped(err)
+}
+
+func isTooLarge(err error) bool {
+	var tl *TooLargeError
+	return errors.As(err, &tl)
+}
+
+// failureOf gives an error of a summary the code with which the compaction ends.
+func failureOf(err error) ce.CompactionReason {
+	var (
+		unusable *flawError
+		refused  *RefusedError
+		rejected *auditError
+	)
+	switch {
+	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
+		return ce.ReasonDeadline
+	case errors.Is(err, context.Canceled):
+		return ce.ReasonCancelled
+	case errors.As(err, &rejected):
+		return ce.ReasonSummaryRejected
+	case errors.As(err, &refused):
+		return ce.ReasonSummaryRejected
+	case errors.As(err, &unusable):
+		return unusable.flaw.reason()
+	case isTooLarge(err):
+		return ce.ReasonTooLarge
+	case errors.Is(err, ErrSpendLimited):
+		return ce.ReasonSpendLimited
+	}
+	return ce.ReasonProviderUnavailable
+}

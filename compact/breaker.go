@@ -1,0 +1,153 @@
+package compact
+
+import (
+	"sync"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+)
+
+// How much a Compactor remembers. The least recently used goes first.
+const (
+	maxBreakers = 64
+	maxSessions = 512
+)
+
+// A memory keeps what a Compactor knows of models and sessions between compactions. It is
+// bounded and safe for concurrent use.
+type memory struct {
+	mu       sync.Mutex
+	clock    uint64 // counts uses
+	models   map[string]*modelRecord
+	sessions map[string]*sessionRecord
+}
+
+// A modelRecord is the state of one circuit breaker.
+type modelRecord struct {
+	used     uint64
+	failures int
+	until    time.Time // open until then
+}
+
+// A sessionRecord is what happened to a session.
+type sessionRecord struct {
+	used uint64
+	// failed is the result of the last compaction if it failed, in the turn that it names.
+	failed     *ce.CompactResult
+	failedTurn string
+	// flushed names the cycle whose memory was flushed, attempts counts failures in it.
+	flushed, flushing string
+	attempts          int
+}
+
+func newMemory() *memory {
+	return &memory{models: map[string]*modelRecord{}, sessions: map[string]*sessionRecord{}}
+}
+
+// open reports whether a model must not be asked now.
+func (m *memory) open(model string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.models[model]
+	return r != nil && now.Before(r.until)
+}
+
+// note records how a model answered: a failure brings its breaker closer to opening.
+func (m *memory) note(model string, b Breaker, failed bool, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !failed {
+		delete(m.models, model)
+		return
+	}
+	r := m.models[model]
+	if r == nil {
+		evict(m.models, maxBreakers, func(r *modelRecord) uint64 { return r.used })
+		r = &modelRecord{}
+		m.models[model] = r
+	}
+	m.clock++
+	r.used = m.clock
+	if r.failures++; r.failures >= b.Failures {
+		r.until = now.Add(b.Pause)
+	}
+}
+
+// session returns a session's record with mu held.
+func (m *memory) session(id string) *sessionRecord {
+	r := m.sessions[id]
+	if r == nil {
+		evict(m.sessions, maxSessions, func(r *sessionRecord) uint64 { return r.used })
+		r = &sessionRecord{}
+		m.sessions[id] = r
+	}
+	m.clock++
+	r.used = m.clock
+	return r
+}
+
+// failedIn returns the result of a compaction that failed in the same turn.
+func (m *memory) failedIn(session, turn string) (ce.CompactResult, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.sessions[session]
+	if r == nil || r.failed == nil || r.failedTurn != turn {
+		return ce.CompactResult{}, false
+	}
+	return *r.failed, true
+}
+
+// ended records how a compaction ended.
+func (m *memory) ended(session, turn string, res ce.CompactResult) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.session(session)
+	r.failed, r.failedTurn = nil, ""
+	if !res.OK {
+		r.failed, r.failedTurn = &res, turn
+	}
+}
+
+// maxFlushes is how often a failing memory flush is tried in one cycle (OpenClaw 2026.7.1).
+const maxFlushes = 3
+
+// beginFlush reports whether the memory of a cycle is still to be flushed, and claims it.
+func (m *memory) beginFlush(session, cycle string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.session(session)
+	if r.flushed == cycle || r.flushing == cycle && r.attempts >= maxFlushes {
+		return false
+	}
+	if r.flushing != cycle {
+		r.flushing, r.attempts = cycle, 0
+	}
+	r.flushed = cycle
+	return true
+}
+
+// flushFailed gives a claim back, so that the cycle can be flushed another time.
+func (m *memory) flushFailed(session, cycle string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.session(session)
+	if r.flushing != cycle {
+		return
+	}
+	if r.attempts++; r.attempts < maxFlushes {
+		r.flushed = ""
+	}
+}
+
+// evict makes room for one more entry.
+func evict[R any](m map[string]R, limit int, used func(R) uint64) {
+	for len(m) >= limit {
+		oldest, found := "", false
+		for k, r := range m {
+			if !found || used(r) < used(m[oldest]) {
+				oldest, found = k, true
+			}
+		}
+		delete(m, oldest)
+	}
+}

@@ -1,0 +1,220 @@
+package compact
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// Extractive returns a summariser that asks no model: it copies out of the source what
+// reads like a decision, a rule, an open task or an ask, and lists the identifiers. The
+// same request always gives the same text, which says at its top how it was made and is
+// never longer than Request.TargetTokens by the script-aware estimate. It never fails.
+func Extractive() Summarizer { return extractive{} }
+
+type extractive struct{}
+
+var (
+	_ Summarizer = extractive{}
+	_ Describer  = extractive{}
+)
+
+// unlimited is a window that takes everything.
+const unlimited = 1 << 40
+
+// Describe implements [Describer].
+func (extractive) Describe() Model {
+	return Model{Provider: "builtin", Name: "extractive", Window: unlimited}
+}
+
+// extractMark is the first line of an extract.
+const extractMark = "Extract, made without a model: sentences and names copied from the conversation."
+
+// defaultExtract is the size of an extract whose request sets no target, in tokens.
+const defaultExtract = 2_000
+
+// Summarize implements [Summarizer].
+func (extractive) Summarize(ctx context.Context, r Request) (Summary, error) {
+	if ctx.Err() != nil {
+		return Summary{}, context.Cause(ctx)
+	}
+	e := extract{count: tokens.ScriptAware().Text, room: orInt(r.TargetTokens, defaultExtract)}
+	e.readPrevious(r.Previous)
+	for i, s := range segments(r.Source) {
+		e.readSegment(s, i)
+	}
+	return Summary{Text: e.write()}, nil
+}
+
+// The sections of an extract, in the order of their lines.
+type section int
+
+const (
+	secDecisions section = iota
+	secTodos
+	secRules
+	secAsks
+	sections
+)
+
+func (s section) heading() string { return requiredSections()[s] }
+
+// share is how much of the room a section may take at most, in percent. The rest is for
+// identifiers.
+func (s section) share() int { return [...]int{18, 8, 10, 14}[s] }
+
+// A fact is a line of a section.
+type fact struct {
+	text    string
+	score   int
+	carried bool // from the previous summary
+	at      int
+}
+
+// An extract is one under construction.
+type extract struct {
+	count func(string) int
+	room  int
+
+	facts [sections][]fact
+	names names
+}
+
+// maxFact bounds a line, in bytes.
+const maxFact = 240
+
+// readPrevious takes over the lines of the previous summary, by their sections. What
+// stands outside the known sections gives its sentences.
+func (e *extract) readPrevious(summary string) {
+	for _, part := range partsOf(summary) {
+		if part.heading == strings.TrimPrefix(headIdentifiers, "## ") {
+			e.names.readLines(part.body)
+			continue
+		}
+		sec, known := sectionNamed(part.heading)
+		if !known {
+			for _, sentence := range sentences(part.body) {
+				e.carry(secDecisions, sentence)
+			}
+			continue
+		}
+		for _, line := range strings.Split(part.body, "\n") {
+			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- "))
+			if line != "" && !isNone(line) {
+				e.carry(sec, cutText(line, 2*maxFact))
+			}
+		}
+	}
+}
+
+// A part of a summary is what stands under one heading, of whatever level; "" before the
+// first.
+type part struct{ heading, body string }
+
+func partsOf(summary string) []part {
+	var out []part
+	cur := part{}
+	flush := func() {
+		if strings.TrimSpace(cur.body) != "" && cur.heading != strings.TrimPrefix(headFiles, "## ") {
+			out = append(out, cur)
+		}
+	}
+	for _, line := range strings.Split(summary, "\n") {
+		switch trimmed := strings.TrimSpace(line); {
+		case strings.HasPrefix(trimmed, "#") && strings.Contains(trimmed, "# "):
+			flush()
+			cur = part{heading: strings.TrimSpace(strings.TrimLeft(trimmed, "#"))}
+		case trimmed != extractMark:
+			cur.body += line + "\n"
+		}
+	}
+	flush()
+	return out
+}
+
+func sectionNamed(heading string) (section, bool) {
+	for sec := range sections {
+		if strings.TrimPrefix(sec.heading(), "## ") == heading {
+			return sec, true
+		}
+	}
+	return 0, false
+}
+
+// carry keeps a line of the previous summary. Its names count as mentioned, or as stated
+// when the line sounds like it.
+func (e *extract) carry(sec section, line string) {
+	_, score := sortOf(line)
+	e.facts[sec] = append(e.facts[sec], fact{text: line, score: score + 1, carried: true, at: -1})
+	e.names.add(line, classOf(weightAssistant, score > 0))
+}
+
+// readSegment picks the telling sentences of what one speaker said.
+func (e *extract) readSegment(s segment, at int) {
+	w := s.weight()
+	if w < weightAssistant {
+		e.names.add(s.text, classOf(w, false))
+		return
+	}
+	for _, sentence := range sentences(s.text) {
+		sec, score := sortOf(sentence)
+		named := e.names.add(sentence, classOf(w, score > 0))
+		if score == 0 && (!named || w < weightUser) {
+			continue
+		}
+		if named {
+			score += 2
+		}
+		if w == weightUser {
+			score += 2
+		}
+		e.facts[sec] = append(e.facts[sec], fact{text: cutText(sentence, maxFact), score: score, at: at})
+	}
+	if w == weightUser {
+		e.facts[secAsks] = append(e.facts[secAsks], fact{text: cutText(collapse(s.text), maxFact), score: 1, at: at})
+	}
+}
+
+// write puts the extract together within its room.
+func (e *extract) write() string {
+	var b strings.Builder
+	b.WriteString(extractMark + "\n")
+	var chosen [sections][]string
+	for sec := range sections {
+		chosen[sec] = e.choose(sec, e.room*sec.share()/100)
+	}
+	for sec := range sections {
+		writeSection(&b, sec.heading(), bullets(chosen[sec]))
+	}
+	b.WriteString("\n" + headIdentifiers + "\n")
+	room := e.room - e.count(b.String()) - margin(e.room)
+	lines := e.names.lines(b.String(), room, e.count)
+	if len(lines) == 0 {
+		lines = []string{"None."}
+	}
+	b.WriteString(strings.Join(lines, "\n"))
+	return fitText(b.String(), e.room, e.count)
+}
+
+// margin is room left for what an estimate of parts misses.
+func margin(room int) int { return room / 50 }
+
+// fitText cuts whole lines off the end until a text fits.
+func fitText(text string, room int, count func(string) int) string {
+	for count(text) > room {
+		i := strings.LastIndexByte(text, '\n')
+		if i < 0 {
+			return cutBytes(text, room)
+		}
+		text = text[:i]
+	}
+	return text
+}
+
+func writeSection(b *strings.Builder, heading string, lines []string) {
+	if len(lines) == 0 {
+		lines = []string{"None."}
+	}
+	b.WriteString("\n" + heading + "\n" + strings.Join(lines, "\n") + "\n")
+}

@@ -1,0 +1,126 @@
+package compact
+
+import (
+	"slices"
+	"strings"
+)
+
+// A nameClass says how an identifier came up, the weightiest last.
+type nameClass int
+
+const (
+	classTool nameClass = iota
+	classMentioned
+	classStated
+	classes
+)
+
+// title is the line above the identifiers of a class in an extract.
+func (c nameClass) title() string {
+	return [...]string{"From tools:", "Mentioned:", "Stated:"}[c]
+}
+
+// classOf is the class of what a speaker of that weight says; telling says that the
+// sentence sounds like a fact.
+func classOf(weight int, telling bool) nameClass {
+	switch {
+	case weight < weightAssistant:
+		return classTool
+	case telling || weight == weightUser:
+		return classStated
+	}
+	return classMentioned
+}
+
+// names are identifiers with the class they deserve. Those that were carried come first,
+// then the order of their first place.
+type names struct {
+	order []string
+	class map[string]nameClass
+}
+
+// add notes the identifiers of a text and reports whether it has any.
+func (n *names) add(text string, c nameClass) bool {
+	ids := ExtractIdentifiers(text)
+	for _, id := range ids {
+		n.note(id, c)
+	}
+	return len(ids) > 0
+}
+
+func (n *names) note(id string, c nameClass) {
+	if n.class == nil {
+		n.class = map[string]nameClass{}
+	}
+	old, known := n.class[id]
+	if !known {
+		n.order = append(n.order, id)
+	}
+	if !known || c > old {
+		n.class[id] = c
+	}
+}
+
+// readLines takes over the identifiers of an earlier summary. In one that a model wrote
+// they have no class and count as mentioned.
+func (n *names) readLines(body string) {
+	c := classMentioned
+	for _, line := range strings.Split(body, "\n") {
+		line = strings.TrimSpace(line)
+		if i := slices.IndexFunc([]nameClass{classTool, classMentioned, classStated}, func(c nameClass) bool {
+			return line == c.title()
+		}); i >= 0 {
+			c = nameClass(i)
+			continue
+		}
+		item, listed := strings.CutPrefix(line, "- ")
+		if listed && item != "" && !strings.ContainsAny(item, " \t") {
+			n.note(strings.Trim(item, "`"), c)
+			continue
+		}
+		n.add(line, c)
+	}
+}
+
+// lines lists the identifiers that text does not have yet, those that were stated first,
+// as far as they fit. Within a class the newest go first when there is no room for all;
+// half of it is kept for what was carried.
+func (n *names) lines(text string, room int, count func(string) int) []string {
+	var out []string
+	for c := classes - 1; c >= 0; c-- {
+		var ids []string
+		for _, id := range n.order {
+			if n.class[id] == c && !strings.Contains(text, id) {
+				ids = append(ids, id)
+			}
+		}
+		head := count(c.title() + "\n")
+		kept, left := fitNames(ids, room-head, count)
+		if len(kept) == 0 {
+			continue
+		}
+		room = left
+		out = append(append(out, c.title()), bullets(kept)...)
+	}
+	return out
+}
+
+// fitNames keeps the ids that fit: all of them, or the older half of the room's worth and
+// the newest.
+func fitNames(ids []string, room int, count func(string) int) (kept []string, left int) {
+	costs := make([]int, len(ids))
+	for i, id := range ids {
+		costs[i] = count("- " + id + "\n")
+	}
+	front, spent := 0, 0
+	for front < len(ids) && spent+costs[front] <= room/2 {
+		spent += costs[front]
+		front++
+	}
+	back := len(ids)
+	for back > front && spent+costs[back-1] <= room {
+		spent += costs[back-1]
+		back--
+	}
+	return append(slices.Clone(ids[:front]), ids[back:]...), room - spent
+}

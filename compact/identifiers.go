@@ -1,0 +1,159 @@
+package compact
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// identifier recognises names that lose their meaning when they are rephrased, at their
+// leftmost place, in this order: URLs, mail addresses, Windows paths, paths of two or more
+// segments, UUIDs, hosts with a port, file names, versions, names with digits, hashes,
+// numbers with a unit, long numbers.
+var identifier = regexp.MustCompile(
+	`[a-z][a-z0-9+.-]*://[^\s<>"'` + "`" + `\]]+` +
+		`|[\w.+-]+@[\w-]+(?:\.[\w-]+)+` +
+		`|[A-Za-z]:\\[^\s<>"'|?*]+` +
+		`|~?/[\w.@+-]{2,}(?:/[\w.@+-]+)+/?` +
+		`|\b[\w.@+-]+(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}\b` +
+		`|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b` +
+		`|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b|\blocalhost:\d{2,5}\b` +
+		`|\b[\w-]+\.(?:go|rs|py|js|ts|tsx|jsx|mjs|java|kt|c|h|cc|cpp|rb|php|sh|sql|md|txt|json|jsonl|ya?ml|toml|lock|css|html|xml|csv|proto|mod|sum|log|env)\b` +
+		`|\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b` +
+		`|\b[A-Za-z]\w*(?:[_-]\w+)*[_-]\w*\d\w*(?:[_-]\w+)*\b` +
+		`|\b[0-9a-fA-F]{8,}\b` +
+		`|\b\d+(?:[.,]\d+)*\s?(?:ns|µs|us|ms|s|min|h|KB|MB|GB|TB|KiB|MiB|GiB|kB|Hz|kHz|MHz|GHz|px|km|kg|°C|%)(?:\b|$|\s)` +
+		`|\b\d{6,}\b`,
+)
+
+const (
+	minIdentifier = 4
+	maxIdentifier = 200 // bytes; longer ones are data
+	identifierEnd = ".,;:!?)]}'\"`*_>"
+)
+
+// ExtractIdentifiers lists the identifiers of a text as they stand there, each once, in
+// the order of their first place: paths, URLs, hosts, hashes, ids, versions, long numbers
+// and numbers with a unit.
+func ExtractIdentifiers(text string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, id := range identifier.FindAllString(text, -1) {
+		id = strings.TrimRight(strings.TrimSpace(id), identifierEnd)
+		if id = trimUnbalanced(id); len(id) < minIdentifier || len(id) > maxIdentifier || seen[id] {
+			continue
+		}
+		seen[id] = true
+		out = append(out, id)
+	}
+	return out
+}
+
+// trimUnbalanced takes a closing bracket off that the identifier did not open.
+func trimUnbalanced(id string) string {
+	if i := strings.IndexAny(id, ")]}"); i >= 0 && !strings.ContainsAny(id[:i], "([{") {
+		return id[:i]
+	}
+	return id
+}
+
+// A segment is what one speaker said in a source.
+type segment struct {
+	label, text string
+}
+
+// segments reads a source back; text without labels is one segment.
+func segments(source string) []segment {
+	source = unfence(source)
+	at := labelLike.FindAllStringIndex(source, -1)
+	if len(at) == 0 {
+		return []segment{{text: source}}
+	}
+	out := make([]segment, 0, len(at))
+	for i, a := range at {
+		end := len(source)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		out = append(out, segment{
+			label: source[a[0]+1 : a[1]-len("]: ")],
+			text:  strings.TrimSpace(source[a[1]:end]),
+		})
+	}
+	return out
+}
+
+// weight is how much it says about an identifier that this speaker named it. What people
+// and the model write matters more than what tools print.
+func (s segment) weight() int {
+	switch {
+	case s.label == labelUser:
+		return weightUser
+	case strings.HasPrefix(s.label, labelCall), s.label == labelShell:
+		return weightCall
+	case strings.HasPrefix(s.label, labelResult), strings.HasPrefix(s.label, labelFailure):
+		return weightResult
+	}
+	return weightAssistant
+}
+
+const (
+	weightResult = iota + 1
+	weightCall
+	weightAssistant
+	weightUser
+)
+
+// A ranked identifier is one with the weight of its best speaker and how often it stands
+// in the source.
+type ranked struct {
+	id            string
+	weight, count int
+	last          int // position of the last segment that has it
+}
+
+// rankIdentifiers lists the identifiers of a source, those that matter most first: by who
+// named them, then how often, then how recently.
+func rankIdentifiers(segs []segment) []ranked {
+	at := map[string]int{}
+	var out []ranked
+	for i, s := range segs {
+		for _, id := range ExtractIdentifiers(s.text) {
+			k, ok := at[id]
+			if !ok {
+				k = len(out)
+				at[id] = k
+				out = append(out, ranked{id: id})
+			}
+			r := &out[k]
+			r.weight, r.count, r.last = max(r.weight, s.weight()), r.count+1, i
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.count, a.count), cmp.Compare(b.last, a.last))
+	})
+	return out
+}
+
+// maxNamed is how many identifiers a summariser is told and a summary is held to.
+const maxNamed = 32
+
+// requiredIdentifiers are those of a source that people or the model named.
+func requiredIdentifiers(segs []segment) []string {
+	var out []string
+	for _, r := range rankIdentifiers(segs) {
+		if r.weight < weightAssistant || len(out) == maxNamed {
+			break
+		}
+		out = append(out, r.id)
+	}
+	return out
+}
+
+// holds reports whether a text has an identifier; hashes compare without letter case.
+func holds(text, lower, id string) bool {
+	return strings.Contains(text, id) || pureHex.MatchString(id) && strings.Contains(lower, strings.ToLower(id))
+}
+
+var pureHex = regexp.MustCompile(`^[0-9a-fA-F]{8,}$`)

@@ -1,0 +1,284 @@
+package compact
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// Limits on single pieces of source, in bytes. Whole files and command output add little
+// to a summary; their beginning and their end tell what they were.
+const (
+	maxResultText   = 2_000 // OpenClaw 2026.7.1
+	maxArgumentText = 1_200
+	tailShare       = 4 // a quarter of what is kept of a text is its end
+)
+
+// Labels of the speakers. A label stands at the start of a line, in brackets.
+const (
+	labelUser      = "User"
+	labelAssistant = "Assistant"
+	labelShell     = "Shell command of the user"
+	labelBranch    = "Summary of another branch"
+	labelEarlier   = "Earlier summary"
+	labelNote      = "Note"
+	labelCall      = "Call"
+	labelResult    = "Result"
+	labelFailure   = "Failed result"
+)
+
+// A piece is the source text of one unit.
+type piece struct {
+	text   string
+	tokens int
+}
+
+// pieces renders a list unit by unit. Units that say nothing are left out. active says
+// that calls without a result still run; else their run is over and each is closed once.
+func (s *settings) pieces(ms []message.Message, limit renderLimits) []piece {
+	var out []piece
+	for u := range message.Units(ms) {
+		text := renderUnit(ms[u.Start:u.End], u.Open, limit)
+		if text == "" {
+			continue
+		}
+		if s.Redact != nil {
+			text = s.Redact(text)
+		}
+		text = escapeFences(text)
+		out = append(out, piece{text: text, tokens: s.counter.Text(text)})
+	}
+	return out
+}
+
+// renderLimits bound single texts, in bytes.
+type renderLimits struct{ result, argument, text int }
+
+func usualLimits() renderLimits {
+	return renderLimits{result: maxResultText, argument: maxArgumentText}
+}
+
+// RenderSource writes messages as a summariser sees them: who said it, what was called and
+// what came of it. Reasoning, the details of tool results, the host's own notes and the
+// data of images are left out; long tool output is cut in the middle. Lines that look like
+// a speaker's label are indented, so that no text can speak for somebody else.
+func RenderSource(ms []message.Message) string {
+	var parts []string
+	for u := range message.Units(ms) {
+		if text := renderUnit(ms[u.Start:u.End], u.Open, usualLimits()); text != "" {
+			parts = append(parts, escapeFences(text))
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func renderUnit(ms []message.Message, open bool, limit renderLimits) string {
+	var parts []string
+	add := func(label, text string) {
+		if text = strings.TrimRight(strings.ToValidUTF8(text, "�"), " \n"); text != "" {
+			parts = append(parts, "["+label+"]: "+quoteLabels(text))
+		}
+	}
+	for i := range ms {
+		renderMessage(&ms[i], limit, add)
+	}
+	if open {
+		for _, call := range openCalls(ms) {
+			add(labelResult+" of "+toolName(call.Name), "none; the run ended before it")
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func renderMessage(m *message.Message, limit renderLimits, add func(label, text string)) {
+	switch m.Role {
+	case message.RoleUser:
+		add(labelUser, shorten(blocksText(m), limit.text))
+	case message.RoleAssistant:
+		add(labelAssistant, shorten(blocksText(m), limit.text))
+		for call := range m.ToolCalls() {
+			add(labelCall+" of "+toolName(call.Name), shorten(arguments(call), limit.argument))
+		}
+	case message.RoleToolResult:
+		label := labelResult
+		if m.IsError {
+			label = labelFailure
+		}
+		text := blocksText(m)
+		if strings.TrimSpace(text) == "" {
+			text = "(empty)"
+		}
+		add(label+" of "+toolName(m.ToolName), shorten(text, limit.result))
+	case message.RoleCustom:
+		if !message.IsRuntimeContext(*m) {
+			add(labelNote+" from "+toolName(m.CustomType()), shorten(blocksText(m), limit.text))
+		}
+	case message.RoleBashExecution:
+		if b := m.Bash(); !b.Exclude {
+			add(labelShell, shorten(b.String(), orInt(limit.result, maxResultText)))
+		}
+	case message.RoleBranchSummary:
+		add(labelBranch, m.Summary)
+	case message.RoleCompactionSummary:
+		add(labelEarlier, m.Summary)
+	}
+}
+
+// blocksText joins the text of a message and marks what is no text. Calls have lines of
+// their own; reasoning is not for a summary.
+func blocksText(m *message.Message) string {
+	var parts []string
+	for i := range m.Content {
+		b := &m.Content[i]
+		switch {
+		case b.Type == message.BlockText:
+			parts = append(parts, b.Text)
+		case b.Type == message.BlockImage:
+			parts = append(parts, "(image"+spaced(b.MIMEType)+")")
+		case b.Type == message.BlockThinking, strings.Contains(string(b.Type), "thinking"),
+			strings.Contains(string(b.Type), "reasoning"), b.IsCall():
+		case b.Text != "":
+			parts = append(parts, b.Text)
+		default:
+			parts = append(parts, "("+string(b.Type)+")")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func spaced(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+func arguments(call message.Block) string {
+	if len(call.Arguments) == 0 {
+		return "{}"
+	}
+	return string(call.Arguments)
+}
+
+// toolName is a name as it may stand in a label.
+func toolName(name string) string {
+	name = strings.TrimSpace(labelBreaks.ReplaceAllString(strings.ToValidUTF8(name, "�"), " "))
+	if name == "" {
+		return "unknown"
+	}
+	return cutBytes(name, 64)
+}
+
+// openCalls returns the calls of a unit that have no result in it.
+func openCalls(ms []message.Message) []message.Block {
+	answered := map[string]int{}
+	for i := range ms {
+		if ms[i].Role == message.RoleToolResult {
+			answered[ms[i].ToolCallID]++
+		}
+	}
+	var out []message.Block
+	for i := range ms {
+		for call := range ms[i].ToolCalls() {
+			if answered[call.ID] == 0 {
+				out = append(out, call)
+				continue
+			}
+			answered[call.ID]--
+		}
+	}
+	return out
+}
+
+// quoteLabels indents lines that look like a label.
+func quoteLabels(text string) string {
+	if !strings.Contains(text, "[") {
+		return text
+	}
+	return labelLike.ReplaceAllString(text, " $0")
+}
+
+var (
+	labelBreaks = regexp.MustCompile(`[\s\[\]:]+`)
+	labelLike   = regexp.MustCompile(`(?m)^\[[^\]\n]{1,100}\]: `)
+)
+
+// fence puts source between the lines that mark it as data.
+func fence(parts []string) string {
+	return "<conversation>\n" + strings.Join(parts, "\n\n") + "\n</conversation>"
+}
+
+// unfence is the reverse of fence; text without one comes back as it is.
+func unfence(source string) string {
+	source = strings.TrimPrefix(source, "<conversation>\n")
+	return strings.TrimSuffix(source, "\n</conversation>")
+}
+
+func textsOf(ps []piece) []string {
+	out := make([]string, len(ps))
+	for i, p := range ps {
+		out[i] = p.text
+	}
+	return out
+}
+
+// shorten cuts the middle out of a text of more than limit bytes; 0: no limit. It never
+// parts a character, and says how much is gone.
+func shorten(text string, limit int) string {
+	if limit <= 0 || len(text) <= limit {
+		return text
+	}
+	tail := limit / tailShare
+	head := cutBytes(text, limit-tail)
+	end := cutBytesFront(text, tail)
+	return head + fmt.Sprintf("\n… %d bytes left out …\n", len(text)-len(head)-len(end)) + end
+}
+
+// cutBytes returns the longest beginning of at most n bytes that ends with a character.
+func cutBytes(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	n = max(0, n)
+	for n > 0 && !startsRune(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// cutBytesFront returns the longest end of at most n bytes that starts with a character.
+func cutBytesFront(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	i := len(s) - max(0, n)
+	for i < len(s) && !startsRune(s[i]) {
+		i++
+	}
+	return s[i:]
+}
+
+// startsRune reports whether a byte of UTF-8 begins a character.
+func startsRune(b byte) bool { return b&0xc0 != 0x80 }
+
+// dropOldest removes the oldest fifth of ps by tokens, at least one piece and never the
+// last. A single piece loses the first fifth of its text instead.
+func (s *settings) dropOldest(ps []piece) []piece {
+	if len(ps) == 1 {
+		text := ps[0].text
+		text = cutBytesFront(text, len(text)-len(text)/5)
+		return []piece{{text: text, tokens: s.counter.Text(text)}}
+	}
+	total, gone, n := 0, 0, 0
+	for _, p := range ps {
+		total += p.tokens
+	}
+	for n < len(ps)-1 && (n == 0 || gone*5 < total) {
+		gone += ps[n].tokens
+		n++
+	}
+	return slices.Clone(ps[n:])
+}

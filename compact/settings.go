@@ -1,0 +1,122 @@
+package compact
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// settings are Options with every default filled in.
+type settings struct {
+	Options
+	counter tokens.Estimator
+}
+
+func newSettings(opts *Options) (*settings, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	s := &settings{}
+	if opts != nil {
+		s.Options = *opts
+	}
+	s.KeepRecent = orInt(s.KeepRecent, DefaultKeepRecent)
+	s.MinSource = orInt(s.MinSource, min(minSourceCap, s.KeepRecent/minSourceShare))
+	s.MaxCalls = orInt(s.MaxCalls, DefaultMaxCalls)
+	s.Timeout = orDuration(s.Timeout, DefaultTimeout)
+	s.Retry = s.Retry.withDefaults()
+	s.Breaker.Failures = orInt(s.Breaker.Failures, 3)
+	s.Breaker.Pause = orDuration(s.Breaker.Pause, 5*time.Minute)
+	if s.Extractive == "" {
+		s.Extractive = PolicyNever
+	}
+	if s.Identifiers == "" || s.Identifiers == IdentifiersCustom && strings.TrimSpace(s.IdentifierRule) == "" {
+		s.Identifiers = IdentifiersStrict
+	}
+	if s.Summarizer == nil {
+		s.Summarizer = Extractive()
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.counter = s.Estimator
+	if s.counter == nil {
+		s.counter = tokens.ScriptAware()
+	}
+	return s, nil
+}
+
+func (r Retry) withDefaults() Retry {
+	r.Attempts = orInt(r.Attempts, 3)
+	r.MinDelay = orDuration(r.MinDelay, 500*time.Millisecond)
+	r.MaxDelay = max(r.MinDelay, orDuration(r.MaxDelay, 5*time.Second))
+	if r.Jitter == nil {
+		r.Jitter = func() float64 { return 2*rand.Float64() - 1 }
+	}
+	if r.Sleep == nil {
+		r.Sleep = sleep
+	}
+	return r
+}
+
+// jitterShare is by how much a delay is stretched at most (OpenClaw 2026.7.1).
+const jitterShare = 0.2
+
+// delay is how long to wait before attempt n+1, n counting from 1.
+func (r Retry) delay(n int, least time.Duration) time.Duration {
+	d := r.MinDelay
+	for range n - 1 {
+		d = min(2*d, r.MaxDelay)
+	}
+	d = time.Duration(float64(d) * (1 + jitterShare*r.Jitter()))
+	return max(least, min(d, r.MaxDelay))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func orInt(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+func orDuration(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// summaryTokens is how long a summary may get where target tokens may be sent; 0: unknown.
+func (s *settings) summaryTokens(target int) int {
+	switch {
+	case s.MaxSummary > 0:
+		return s.MaxSummary
+	case target > 0:
+		return min(DefaultMaxSummary, max(minSummary, target/summaryShare))
+	}
+	return DefaultMaxSummary
+}
+
+// A summary gets an eighth of what may be sent, and enough for a few sentences.
+const (
+	summaryShare = 8
+	minSummary   = 256
+)

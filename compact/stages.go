@@ -1,0 +1,177 @@
+package compact
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// requestOverhead is room in a request for what is neither source nor rules, in tokens.
+const requestOverhead = 512
+
+// minPiece is the least source that a request is made for, in tokens.
+const minPiece = 256
+
+// maxDrops is how often source is dropped after a request was too large. Each time it is
+// the oldest fifth.
+const maxDrops = 3
+
+// A stage is source that becomes one summary, in as many requests as it takes.
+type stage struct {
+	pieces   []piece
+	previous string
+	rules    instructionSet
+	names    []string
+}
+
+// run summarises a stage: in one request where the source fits, else part by part, and
+// then the parts' summaries into one.
+func (j *job) run(ctx context.Context, st stage) (string, error) {
+	limit := j.sourceLimit(st)
+	st.pieces = j.reduce(st.pieces, limit)
+	parts := j.group(st.pieces, limit)
+	if len(parts) <= 1 {
+		return j.request(ctx, st, st.rules.task)
+	}
+	merged := stage{previous: st.previous, names: st.names, rules: st.rules}
+	merged.rules.task = mergeInstructions
+	for i, part := range parts {
+		one := stage{pieces: part, names: st.names, rules: instructionSet{sections: st.rules.sections}}
+		text, err := j.request(ctx, one, fmt.Sprintf(partInstructions, i+1, len(parts)))
+		if err != nil {
+			return "", fmt.Errorf("summarising part %d of %d: %w", i+1, len(parts), err)
+		}
+		text = fmt.Sprintf("[Part %d of %d]: %s", i+1, len(parts), quoteLabels(escapeFences(text)))
+		merged.pieces = append(merged.pieces, piece{text: text, tokens: j.s.counter.Text(text)})
+	}
+	if len(merged.pieces) >= len(st.pieces) && sizeOf(merged.pieces) >= sizeOf(st.pieces) {
+		return "", &flawError{flawLength} // merging would not end
+	}
+	return j.run(ctx, merged)
+}
+
+// request asks for the summary of source that fits, dropping the oldest where the model
+// says that it does not.
+func (j *job) request(ctx context.Context, st stage, task string) (string, error) {
+	for {
+		rules := st.rules
+		rules.task = task
+		text, err := j.ask(ctx, Request{
+			Source:       fence(textsOf(st.pieces)),
+			Previous:     st.previous,
+			Instructions: j.s.instructions(rules, j.focus),
+			TargetTokens: j.targetFor(st),
+			Identifiers:  st.names,
+		})
+		if err == nil || !isTooLarge(err) || j.drops >= maxDrops || len(st.pieces) == 0 {
+			return text, err
+		}
+		before := len(st.pieces)
+		st.pieces = j.s.dropOldest(st.pieces)
+		j.drops++
+		j.left += max(1, before-len(st.pieces))
+	}
+}
+
+// targetFor is how long the summary of a stage may get: never longer than half of what it
+// replaces.
+func (j *job) targetFor(st stage) int {
+	have := sizeOf(st.pieces) + j.s.counter.Text(st.previous)
+	return max(minSummary/2, min(j.room, have/2))
+}
+
+// sourceLimit is how much source one request can take: what the smallest window of the
+// summarisers leaves beside rules, previous summary and answer, less a safety margin.
+func (j *job) sourceLimit(st stage) int {
+	window, output := 0, j.room
+	for _, c := range j.candidates() {
+		w := c.model.Window
+		if w == 0 {
+			w = orInt(j.s.Budget.Window, DefaultSummarizerWindow)
+		}
+		if window == 0 || w < window {
+			window = w
+		}
+		if c.model.Output > 0 {
+			output = min(output, c.model.Output)
+		}
+	}
+	rules := st.rules
+	rules.sections = true
+	used := j.s.counter.Text(systemPrompt) + j.s.counter.Text(j.s.instructions(rules, j.focus)) +
+		j.s.counter.Text(st.previous) + requestOverhead + output
+	for _, name := range st.names {
+		used += j.s.counter.Text(name + "\n")
+	}
+	return max(minPiece, withMargin(window-used))
+}
+
+// reduce shortens pieces that alone are larger than a request, at their middle.
+func (j *job) reduce(ps []piece, limit int) []piece {
+	out := ps
+	for i, p := range ps {
+		if p.tokens <= limit {
+			continue
+		}
+		if &out[0] == &ps[0] {
+			out = append([]piece(nil), ps...)
+		}
+		out[i] = j.fit(p, limit)
+	}
+	return out
+}
+
+// fit cuts a piece's middle out until it fits.
+func (j *job) fit(p piece, limit int) piece {
+	for size := len(p.text); p.tokens > limit && size > 1; {
+		size = min(size*limit/p.tokens, size-size/10-1)
+		text := shorten(p.text, max(1, size))
+		p = piece{text: text, tokens: j.s.counter.Text(text)}
+	}
+	return p
+}
+
+// group packs pieces into parts that fit a request each.
+func (j *job) group(ps []piece, limit int) [][]piece {
+	costs := make([]int, len(ps))
+	for i, p := range ps {
+		costs[i] = p.tokens
+	}
+	var out [][]piece
+	for _, r := range chunkRanges(costs, limit) {
+		out = append(out, ps[r.start:r.end])
+	}
+	return out
+}
+
+// source renders messages so that a bounded number of requests takes them: when they are
+// too many, everything is cut shorter, and at last the oldest is left out.
+func (j *job) source(ms []message.Message, st stage) []piece {
+	limit := j.sourceLimit(st)
+	parts := max(1, j.s.MaxCalls/2-1) // the other half is for merging and retries
+	ps := j.s.pieces(ms, usualLimits())
+	for _, tighter := range [...]renderLimits{
+		{result: maxResultText / 4, argument: maxArgumentText / 4, text: 4 * maxResultText},
+		{result: maxResultText / 16, argument: maxArgumentText / 16, text: maxResultText / 4},
+	} {
+		if len(j.group(j.reduce(ps, limit), limit)) <= parts {
+			return ps
+		}
+		ps = j.s.pieces(ms, tighter)
+	}
+	for len(j.group(j.reduce(ps, limit), limit)) > parts && len(ps) > 1 {
+		before := len(ps)
+		ps = j.s.dropOldest(ps)
+		j.left += before - len(ps)
+	}
+	return ps
+}
+
+func sizeOf(ps []piece) int {
+	n := 0
+	for _, p := range ps {
+		n += p.tokens
+	}
+	return n
+}

@@ -1,0 +1,216 @@
+package compact
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// headTurn is the section for the begun part of a turn whose end is kept.
+const headTurn = "## Turn in progress"
+
+// An auditError is a summary that lacks what it has to hold.
+type auditError struct{ missing []string }
+
+func (e *auditError) Error() string {
+	return "the summary was rejected: " + strings.Join(e.missing, "; ")
+}
+
+// A draft is a summary on its way into the log.
+type draft struct {
+	text  string
+	facts required
+}
+
+// required is what a stored summary has to hold.
+type required struct {
+	names []string // identifiers that people or the model named
+	ask   string   // the last ask that is not answered yet
+	files FileLists
+}
+
+// write makes the text that would be stored for a plan.
+func (j *job) write(ctx context.Context, p *Plan, need required) (draft, error) {
+	d := draft{facts: need}
+	text, err := j.fromProvider(ctx, p)
+	if err != nil {
+		return d, err
+	}
+	if text != "" {
+		d.text = j.complete(text, need)
+		return d, nil
+	}
+	var missing []string
+	for attempt := 0; ; attempt++ {
+		text, err := j.fromModel(ctx, p, need, missing)
+		if err != nil {
+			return d, err
+		}
+		d.text = j.complete(text, need)
+		if j.s.Audit.Attempts == 0 || j.extract {
+			return d, nil
+		}
+		missing = AuditSummary(AuditInput{
+			Summary: d.text, Identifiers: need.names, LatestAsk: need.ask, Policy: j.s.Identifiers,
+		})
+		if len(missing) == 0 {
+			return d, nil
+		}
+		if attempt >= max(0, j.s.Audit.Attempts) {
+			return d, &auditError{missing}
+		}
+	}
+}
+
+// fromModel asks for the summary of the history, and for one of a begun turn. A history
+// without messages keeps its previous summary as it is.
+func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []string) (string, error) {
+	text := p.Previous
+	if len(p.Summarise) > 0 {
+		st := stage{previous: p.Previous, names: need.names}
+		st.rules = instructionSet{task: firstInstructions, sections: true, missing: missing}
+		if p.Previous != "" {
+			st.rules.task = updateInstructions
+		}
+		st.pieces = j.source(p.Summarise, st)
+		var err error
+		if text, err = j.run(ctx, st); err != nil {
+			return "", err
+		}
+	}
+	if len(p.TurnPrefix) == 0 {
+		return text, nil
+	}
+	alone := text == ""
+	st := stage{rules: instructionSet{task: prefixInstructions, sections: alone}}
+	if len(p.Summarise) == 0 {
+		st.names, st.rules.missing = need.names, missing
+	}
+	st.pieces = j.source(p.TurnPrefix, st)
+	begun, err := j.run(ctx, st)
+	if err != nil {
+		return "", fmt.Errorf("summarising the begun turn: %w", err)
+	}
+	if alone {
+		return begun, nil
+	}
+	return joinTurn(text, begun), nil
+}
+
+// joinTurn adds the summary of a begun turn to that of the history before it. Both have
+// sections; those of the turn become smaller ones.
+func joinTurn(history, begun string) string {
+	begun = strings.ReplaceAll("\n"+begun, "\n## ", "\n### ")[1:]
+	begun = strings.TrimSpace(strings.TrimPrefix(begun, extractMark))
+	return strings.TrimRight(withoutSection(history, headTurn), "\n") + "\n\n" + headTurn + "\n" + begun
+}
+
+// fromProvider asks the plugin, if there is one; "" when it has no answer.
+func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
+	if j.s.Provider == nil {
+		return "", nil
+	}
+	source := append(append([]message.Message(nil), p.Summarise...), p.TurnPrefix...)
+	text, err := j.s.Provider.SummarizeMessages(ctx, ProviderRequest{
+		Messages: source, Previous: p.Previous,
+		Instructions: j.s.instructions(instructionSet{task: firstInstructions, sections: true}, j.focus),
+		Identifiers:  j.s.Identifiers, IdentifierRule: j.s.IdentifierRule,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		j.s.Logger.WarnContext(ctx, "compaction provider failed, asking the summariser", "error", err)
+		return "", nil
+	}
+	j.answered = "provider"
+	return strings.TrimSpace(text), nil
+}
+
+// factShare is how much of a summary's room may go to facts that are added to it.
+const factShare = 4
+
+// complete adds to a summary what must not be lost and is not in it: the ask that is
+// still open, identifiers, and the files of the session. What was copied from earlier
+// lists of files is replaced.
+func (j *job) complete(text string, need required) string {
+	text = withoutSection(text, headFiles)
+	lines := fileLines(need.files)
+	room := j.room / factShare
+	if need.ask != "" && !reflects(text, need.ask) {
+		ask := cutText(collapse(need.ask), 2*maxFact)
+		if cost := j.s.counter.Text(ask); cost <= room {
+			room -= cost
+			text = addTo(text, headAsks, bullets([]string{ask}))
+		}
+	}
+	if j.s.Identifiers == IdentifiersStrict && !j.extract {
+		missing := missingFrom(text+"\n"+strings.Join(lines, "\n"), need.names)
+		text = addTo(text, headIdentifiers, bullets(j.s.fitting(missing, room)))
+	}
+	if len(lines) > 0 {
+		text = strings.TrimRight(text, "\n") + "\n\n" + headFiles + "\n" + strings.Join(lines, "\n")
+	}
+	return text
+}
+
+// needs collects what the summary of a plan has to hold.
+func (s *settings) needs(p *Plan, files FileOperations) required {
+	history, begun := s.segmentsOf(p.Summarise), s.segmentsOf(p.TurnPrefix)
+	files.add(p.Summarise)
+	files.add(p.TurnPrefix)
+	n := required{files: s.redactFiles(files.Lists())}
+	if s.Identifiers == IdentifiersStrict {
+		n.names = requiredIdentifiers(append(history, begun...))
+	}
+	if n.ask = lastAsk(begun); n.ask == "" {
+		n.ask = unanswered(history)
+	}
+	return n
+}
+
+// segmentsOf renders messages and tells the speakers apart.
+func (s *settings) segmentsOf(ms []message.Message) []segment {
+	var out []segment
+	for _, p := range s.pieces(ms, usualLimits()) {
+		out = append(out, segments(p.text)...)
+	}
+	return out
+}
+
+func (s *settings) redactFiles(l FileLists) FileLists {
+	if s.Redact == nil {
+		return l
+	}
+	for _, list := range [...][]string{l.ReadFiles, l.ModifiedFiles} {
+		for i := range list {
+			list[i] = s.Redact(list[i])
+		}
+	}
+	return l
+}
+
+// lastAsk returns what the user said last; in a turn that goes on it is not done.
+func lastAsk(segs []segment) string {
+	for i := len(segs) - 1; i >= 0; i-- {
+		if segs[i].label == labelUser {
+			return segs[i].text
+		}
+	}
+	return ""
+}
+
+// unanswered returns what the user said last, when nobody answered it in words.
+func unanswered(segs []segment) string {
+	for i := len(segs) - 1; i >= 0; i-- {
+		switch segs[i].label {
+		case labelAssistant:
+			return ""
+		case labelUser:
+			return segs[i].text
+		}
+	}
+	return ""
+}
