@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/turn"
@@ -14,6 +15,7 @@ type assembly struct {
 	ce.AssembleResult
 	by      string // Info.ID of who answered
 	covered int    // how many of the turn's own messages are in it
+	budget  int    // what the engine was told; 0: unknown
 	failed  bool   // no engine answered: it is the transcript
 }
 
@@ -38,8 +40,11 @@ func (t *Turn) assemble(ctx context.Context) error {
 		next.covered = 0
 	}
 	p.TokenBudget = t.messageBudget(t.own.messages[next.covered:])
-	p.Settings = t.settings(p.TokenBudget)
+	p.Settings = t.settings(p.TokenBudget, "")
+	next.budget = p.TokenBudget
+	start := time.Now()
 	next.AssembleResult, err = turn.Assemble(ctx, t.engine.Handle, t.steps, p)
+	t.observe(ctx, Event{Operation: "assemble", Duration: time.Since(start), TokensAfter: next.EstimatedTokens}, err)
 	if err != nil {
 		if !t.engine.settles(ctx, err) {
 			return err
@@ -48,7 +53,7 @@ func (t *Turn) assemble(ctx context.Context) error {
 		next.AssembleResult, next.failed = ce.AssembleResult{Messages: p.Messages}, true
 	}
 	next.by = t.engine.Info().ID
-	t.assembly, t.request = next, nil
+	t.assembly, t.request, t.stale = next, nil, false
 	return nil
 }
 
@@ -70,26 +75,6 @@ func (t *Turn) messageBudget(after []message.Message) int {
 		return 0
 	}
 	return max(1, b.Prompt()-t.fixedTokens()-t.h.meter.Messages(after))
-}
-
-// settings tells the engine under what circumstances it runs. A budget of 0 is
-// not told.
-func (t *Turn) settings(budget int) *ce.RuntimeSettings {
-	status := t.engine.Status()
-	in := ce.RuntimeSettingsInput{
-		SelectedID: status.Answering, Source: ce.SourceConfigured, ExecutionHost: t.h.opts.Support,
-		RequestedModel: t.opts.Model, ResolvedModel: t.model.ID, Provider: t.model.Provider, Family: t.model.Family,
-	}
-	if status.Answering == ce.LegacyID {
-		in.Source = ce.SourceDefault
-	}
-	if budget > 0 {
-		in.PromptTokenBudget = &budget
-	}
-	if out := t.model.Budget.Output; out > 0 {
-		in.MaxOutputTokens = &out
-	}
-	return ce.NewRuntimeSettings(in)
 }
 
 // toolNames keeps the difference between no tools and not knowing.
@@ -117,8 +102,13 @@ func (t *Turn) toolLoop(ctx context.Context) error {
 			return err
 		}
 	}
-	if info := t.engine.Info(); info.OwnsCompaction || info.ID != t.assembly.by {
-		return t.assemble(ctx)
+	if info := t.engine.Info(); info.OwnsCompaction || info.ID != t.assembly.by || t.stale {
+		if err := t.assemble(ctx); err != nil {
+			return err
+		}
+	}
+	if t.h.opts.CheckMidTurn {
+		return t.precheck(ctx)
 	}
 	return nil
 }
@@ -135,7 +125,9 @@ func (t *Turn) deliver(ctx context.Context) error {
 		return err
 	}
 	t.moveTo(view.Generation, view.Messages)
+	start := time.Now()
 	err = turn.Deliver(ctx, t.engine.Handle, t.steps, t.ending())
+	t.observe(ctx, Event{Operation: "afterTurn", Reason: "tool loop", Duration: time.Since(start)}, err)
 	switch {
 	case err == nil:
 		t.delivered = len(t.own.messages)

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prompt"
-	"github.com/go-contextengine/contextengine/transcript"
 )
 
 // Begin opens a turn of a session with the user's input: it waits for the
@@ -37,14 +35,17 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 		return nil, err
 	}
 	defer leave()
-	t := &Turn{h: h, ref: ref, op: make(chan struct{}, 1)}
+	t := &Turn{visit: h.visit(ref), op: make(chan struct{}, 1)}
 	if opts != nil {
 		t.opts = *opts
 	}
 	begun := false
 	defer func() {
-		if !begun {
-			t.abandon(ctx)
+		if begun {
+			return
+		}
+		if err := t.close(context.WithoutCancel(ctx), false); err != nil {
+			t.warn(ctx, "leaving the session failed", err)
 		}
 	}()
 	if err := t.prepare(bounded); err != nil {
@@ -54,7 +55,7 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", t.ref.SessionID, err)
 	}
 	begun = true
-	if err := t.assemble(bounded); err != nil {
+	if err := t.compose(bounded); err != nil {
 		_, endErr := t.End(ctx, err)
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", t.ref.SessionID, errors.Join(err, endErr))
 	}
@@ -93,128 +94,28 @@ func isZero(m message.Message) bool {
 
 // prepare does what can fail without leaving a trace.
 func (t *Turn) prepare(ctx context.Context) error {
-	h := t.h
-	var err error
-	if t.claim, err = h.open.claim(ctx, t.ref); err != nil {
-		return err
-	}
-	if t.engine, err = h.lease(ctx); err != nil {
-		return err
-	}
-	if err := ce.CheckHost(t.engine.Info(), ce.OpAgentRun, h.opts.Support); err != nil {
-		return err
-	}
-	if t.model, err = h.opts.Models(ctx, t.opts.Model); err != nil {
-		return fmt.Errorf("describing model %q: %w", t.opts.Model, err)
-	}
-	boundary, err := t.openLog(ctx)
+	err := t.open(ctx, purpose{
+		op: ce.OpAgentRun, create: true, model: t.opts.Model, boundary: t.opts.Boundary, previous: t.opts.Previous,
+	})
 	if err != nil {
 		return err
 	}
-	t.lend()
-	if err := t.bootstrap(ctx, boundary); err != nil {
-		return err
-	}
+	b := t.model.Budget
+	t.session.update(func(r *record) {
+		r.Window, r.Reserve = b.Window, b.EffectiveReserve()
+		if t.opts.Settings != nil {
+			r.Settings = maps.Clone(t.opts.Settings)
+		}
+	})
+	t.passes(ctx)
 	if err := t.offerTools(ctx); err != nil {
 		return err
 	}
-	t.system, err = h.opts.System(ctx, prompt.Run{
+	t.system, err = t.h.opts.System(ctx, prompt.Run{
 		Ref: t.ref, Mode: t.opts.Mode, Tools: t.tools, Model: t.model.ID,
 	})
 	if err != nil {
 		return fmt.Errorf("building the system prompt: %w", err)
-	}
-	return nil
-}
-
-// openLog opens the session or makes it, and says why it begins here.
-func (t *Turn) openLog(ctx context.Context) (ce.Boundary, error) {
-	store := t.h.store
-	var err error
-	if t.ref.SessionID != "" {
-		t.log, err = store.Open(ctx, t.ref.SessionID)
-		if err == nil {
-			t.session = t.h.open.get(t.ref.SessionID)
-			return t.boundary(ctx)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	boundary := t.opts.Boundary
-	if boundary == "" {
-		boundary = ce.BoundaryNew
-	}
-	t.log, err = store.Create(ctx, transcript.Header{
-		ID: t.ref.SessionID, Boundary: string(boundary), ParentSession: t.opts.Previous.SessionID,
-	})
-	if err != nil {
-		return "", err
-	}
-	t.created = true
-	if t.ref.SessionID == "" {
-		t.ref.SessionID = t.log.Header().ID
-		if err := t.claim.add(ctx, "id "+t.ref.SessionID); err != nil {
-			return "", err
-		}
-	}
-	t.session = t.h.open.get(t.ref.SessionID)
-	return boundary, nil
-}
-
-// boundary says why a stored session begins for the engine: what the host says,
-// else what its header says as long as nothing happened since, else resumed.
-func (t *Turn) boundary(ctx context.Context) (ce.Boundary, error) {
-	if t.opts.Boundary != "" {
-		return t.opts.Boundary, nil
-	}
-	head := t.log.Header()
-	switch b := ce.Boundary(head.Boundary); b {
-	case ce.BoundaryReset, ce.BoundaryRotated, ce.BoundaryForked:
-		for e, err := range t.log.Branch(ctx) {
-			if err != nil {
-				return "", err
-			}
-			if e.Timestamp.After(head.Timestamp) {
-				return ce.BoundaryResumed, nil
-			}
-		}
-		return b, nil
-	}
-	return ce.BoundaryResumed, nil
-}
-
-// lend prepares what the engine is lent in this turn.
-func (t *Turn) lend() {
-	head := t.log.Header()
-	rt := ce.RuntimeContext{Cwd: head.Cwd, Compactor: t.h.opts.Compactor, Estimator: t.h.meter}
-	if t.model.Budget.Known() {
-		rt.TokenBudget = t.model.Budget.Prompt()
-	}
-	target := ce.SessionTarget{SessionID: t.ref.SessionID, SessionKey: t.ref.SessionKey}
-	t.steps = turn.Lend(t.ref, target, t.log, rt)
-	t.steps.Logger = t.h.opts.Logger
-}
-
-// bootstrap lets the engine take up the session, once.
-func (t *Turn) bootstrap(ctx context.Context, boundary ce.Boundary) error {
-	if t.session.bootstrapped == t.engine {
-		return nil
-	}
-	previous := t.opts.Previous
-	if previous == (ce.SessionRef{}) {
-		previous.SessionID = t.log.Header().ParentSession
-	}
-	_, err := turn.Bootstrap(ctx, t.engine.Handle, t.steps, turn.Beginning{
-		Boundary: boundary, Previous: previous, Settings: t.settings(0),
-	})
-	switch {
-	case err == nil:
-		t.session.bootstrapped = t.engine
-	case !t.engine.settles(ctx, err):
-		return err
-	default:
-		t.warn(ctx, "bootstrap failed", err)
 	}
 	return nil
 }
@@ -227,7 +128,7 @@ func (t *Turn) offerTools(ctx context.Context) error {
 		host = t.opts.Tools
 	}
 	own, err := ce.Tools(ctx, t.engine.Handle, ce.ToolsParams{
-		SessionRef: t.ref, Settings: t.settings(0), Runtime: t.steps.Runtime(),
+		SessionRef: t.ref, Settings: t.settings(0, ""), Runtime: t.steps.Runtime(),
 	})
 	if err != nil {
 		if !t.engine.settles(ctx, err) {
@@ -255,6 +156,14 @@ func (t *Turn) offerTools(ctx context.Context) error {
 	return nil
 }
 
+// compose makes the first request, and makes it fit where it can.
+func (t *Turn) compose(ctx context.Context) error {
+	if err := t.assemble(ctx); err != nil {
+		return err
+	}
+	return t.precheck(ctx)
+}
+
 // admit stores the input, or takes up what a failed turn left.
 func (t *Turn) admit(ctx context.Context, input message.Message) error {
 	view, err := t.log.View(ctx)
@@ -280,32 +189,4 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 	t.base = t.own.without(view.Messages)
 	t.running = true
 	return nil
-}
-
-// abandon gives back what a turn took that never began.
-func (t *Turn) abandon(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	if t.log != nil {
-		if err := t.log.Close(); err != nil {
-			t.warn(ctx, "closing the session's log failed", err)
-		}
-	}
-	if t.created {
-		err := t.h.store.Delete(ctx, t.ref.SessionID)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.warn(ctx, "removing the session that never began failed", err)
-		}
-		t.h.open.forget(t.ref.SessionID)
-	}
-	if t.engine != nil {
-		t.h.release(ctx, t.engine)
-	}
-	if t.claim != nil {
-		t.claim.release()
-	}
-}
-
-func (t *Turn) warn(ctx context.Context, what string, err error) {
-	t.h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, what,
-		slog.String("session", t.ref.SessionID), slog.Any("error", err))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/turn"
@@ -25,6 +26,8 @@ type Outcome struct {
 	Messages []message.Message
 	// Engine tells which engine was selected and which answers now.
 	Engine ce.Status
+	// Events are what happened in the turn.
+	Events []Event
 }
 
 // End ends the turn. failure is nil for one that went well; else it says why it
@@ -65,14 +68,11 @@ func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
 	t.finish(ctx, failure)
 	t.outcome = Outcome{
 		Session: t.ref, Reply: t.reply(), Messages: t.own.messages[:len(t.own.messages):len(t.own.messages)],
-		Engine: t.engine.Status(),
+		Engine: t.engine.Status(), Events: t.journal.all(),
 	}
-	if err := t.log.Close(); err != nil {
-		t.endErr = errors.Join(t.endErr, err)
-	}
-	t.h.release(ctx, t.engine)
+	t.remember(ctx)
 	t.h.drop(t)
-	t.claim.release()
+	t.endErr = errors.Join(t.endErr, t.close(ctx, true))
 	return t.outcome, t.endErr
 }
 
@@ -91,7 +91,9 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	end := t.ending()
 	end.Failed, end.DeliverFailed = failure != nil, t.h.opts.DeliverFailedTurns
 	end.Within = t.engine.limits.EndOfTurn
+	start := time.Now()
 	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
+	t.observe(ctx, Event{Operation: "commitTurn", Reason: string(done.Status), Duration: time.Since(start)}, done.Err)
 	t.endErr = done.Err
 }
 
@@ -101,12 +103,9 @@ func (t *Turn) ending() turn.Ending {
 	all = append(append(all, t.base...), t.own.messages...)
 	end := turn.Ending{
 		Messages: all, PrePromptMessageCount: len(t.base) + t.delivered,
-		IsHeartbeat: t.opts.IsHeartbeat, Settings: t.settings(0),
+		IsHeartbeat: t.opts.IsHeartbeat, Settings: t.settings(t.promptBudget(), ""),
+		AutoCompactionSummary: t.summary, TokenBudget: t.promptBudget(),
 		Admission: t.own.first, Terminal: t.own.last,
-	}
-	if t.model.Budget.Known() {
-		end.TokenBudget = t.model.Budget.Prompt()
-		end.Settings = t.settings(end.TokenBudget)
 	}
 	if t.own.first.ID != "" {
 		end.AdvancementKey = t.ref.SessionID + "/" + t.own.first.ID

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/lane"
 	"github.com/go-contextengine/contextengine/report"
 	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -22,6 +24,7 @@ type Host struct {
 	meter   *tokens.Meter
 	engines *roster
 	open    *sessions
+	lane    *lane.Lane
 
 	// life ends with Close. What runs in a turn ends with it.
 	life context.Context
@@ -45,7 +48,7 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 	o := opts.withDefaults()
 	h := &Host{
 		opts: o, store: store, meter: tokens.NewMeter(o.Estimator, nil),
-		engines: newRoster(o.Registry, o.Selection), open: newSessions(),
+		engines: newRoster(o.Registry, o.Selection), open: newSessions(), lane: lane.New(),
 		turns: map[*Turn]struct{}{},
 	}
 	h.life, h.end = context.WithCancelCause(context.Background())
@@ -56,9 +59,16 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 // engine bootstraps from it. The former one is closed after its last work.
 func (h *Host) Select(s ce.Selection) { h.engines.choose(s) }
 
-// Status tells how a session stands.
+// Status tells how a session stands: what its last turn left, and how the engine
+// stands now.
 func (h *Host) Status(ref ce.SessionRef) report.Status {
-	return report.Status{Engine: h.engines.status()}
+	out := report.Status{Engine: h.engines.status()}
+	if s := h.open.peek(ref.SessionID); s != nil {
+		r := s.snapshot()
+		out.Window, out.Used, out.Reserve, out.Compactions = r.Window, r.Used, r.Reserve, r.Compactions
+		out.Settings, out.LastPrecheck, out.LastNoProgress = maps.Clone(r.Settings), r.LastPrecheck, r.LastNoProgress
+	}
+	return out
 }
 
 // EndSession tells the engine that a session is deleted, reset, rotated or
@@ -75,6 +85,9 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
 	}
 	defer c.release()
+	if err := h.awaitBackground(ctx, ref); err != nil {
+		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
+	}
 	e, err := h.lease(ctx)
 	if err != nil {
 		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
@@ -82,6 +95,9 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 	defer h.release(ctx, e)
 	err = ce.OnSessionEnded(ctx, e.Handle, ce.SessionEndedParams{SessionRef: ref, Reason: reason, Successor: successor})
 	h.open.forget(ref.SessionID)
+	if reason == ce.BoundaryDeleted {
+		err = errors.Join(err, h.opts.State.Delete(ctx, ref))
+	}
 	return err
 }
 
@@ -112,7 +128,7 @@ func (h *Host) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("closing the host: %w", context.Cause(ctx)))
 	}
-	errs = append(errs, h.engines.close())
+	errs = append(errs, h.lane.Close(ctx), h.engines.close())
 	return errors.Join(errs...)
 }
 

@@ -41,10 +41,15 @@ type Options struct {
 	// engine that delegates gets the reason no_compactor.
 	Compactor ce.Compactor
 	// Passes change what a request sends, whatever the engine. Asked once per session.
-	// Optional.
+	// Optional. If nil, tool results are cut to the caps of prune.ToolResults; a
+	// function that returns nil leaves everything as it is.
 	Passes func(ref ce.SessionRef) []prune.Pass
 	// Citations is passed on to engines.
 	Citations ce.CitationsMode
+	// State keeps what a session's log does not say. Optional. If nil, memory.
+	State StateStore
+	// Observer is told what happens. Optional.
+	Observer Observer
 	// Logger gets ids, counts and errors, never the text of messages. Optional. If nil,
 	// nothing is logged.
 	Logger *slog.Logger
@@ -53,6 +58,12 @@ type Options struct {
 
 	// DeliverFailedTurns delivers failed, aborted and revised turns to the engine too.
 	DeliverFailedTurns bool
+	// CheckOwners judges the requests of engines that own compaction too, when the
+	// engine does not know their size or says that they are too large.
+	CheckOwners bool
+	// CheckMidTurn judges every request of a tool loop before it is sent, not only the
+	// first of a turn.
+	CheckMidTurn bool
 }
 
 // Validate lists every contradiction.
@@ -96,7 +107,10 @@ func (o *Options) withDefaults() Options {
 		out.System = func(context.Context, prompt.Run) (prompt.Prompt, error) { return prompt.Prompt{}, nil }
 	}
 	if out.Passes == nil {
-		out.Passes = func(ce.SessionRef) []prune.Pass { return nil }
+		out.Passes = func(ce.SessionRef) []prune.Pass { return []prune.Pass{prune.ToolResults(nil)} }
+	}
+	if out.State == nil {
+		out.State = newMemoryState()
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)
@@ -136,6 +150,8 @@ type TurnOptions struct {
 	// added.
 	Tools []ce.Tool
 	Mode  prompt.Mode // "": full
+	// Settings are hints of this turn, kept for Status; nil: those of the turn before.
+	Settings map[string]string
 	// Context goes to the model in front of the input, never to engines or the log.
 	Context []message.Message
 	// Boundary says why a session that begins with this turn does so. "": new, or

@@ -60,27 +60,33 @@ func (t *Turn) offered() []ce.Tool {
 // messages, through the request-time passes, with the host's context in front of
 // the input, in the roles that a model knows, and with calls and results in pairs.
 func (t *Turn) egress() []message.Message {
-	list := t.assembly.Messages
-	if rest := t.own.messages[t.assembly.covered:]; len(rest) > 0 {
-		list = slices.Concat(list, rest)
-	}
-	in := prune.Input{
-		Provider: t.model.Provider, API: t.model.API, Model: t.model.ID,
-		Window: t.model.Budget.Window, Estimator: t.h.meter, Now: t.h.opts.Now(),
-	}
-	for _, pass := range t.passes() {
-		list = pass.Apply(list, in)
+	list := t.passed()
+	if t.shortened {
+		list, _ = prune.Shorten(list, t.pruneInput(), nil)
 	}
 	list = message.ForModel(t.withContext(list))
 	list, _ = message.RepairPairs(list, nil)
 	return slices.Clip(list)
 }
 
-func (t *Turn) passes() []prune.Pass {
-	if !t.session.hasPasses {
-		t.session.passes, t.session.hasPasses = t.h.opts.Passes(t.ref), true
+// passed is what was assembled and what the turn added, after the passes.
+func (t *Turn) passed() []message.Message {
+	list := t.assembly.Messages
+	if rest := t.own.messages[t.assembly.covered:]; len(rest) > 0 {
+		list = slices.Concat(list, rest)
 	}
-	return t.session.passes
+	in := t.pruneInput()
+	for _, pass := range t.session.passes {
+		list = pass.Apply(list, in)
+	}
+	return list
+}
+
+func (t *Turn) pruneInput() prune.Input {
+	return prune.Input{
+		Provider: t.model.Provider, API: t.model.API, Model: t.model.ID,
+		Window: t.model.Budget.Window, Estimator: t.h.meter, Now: t.h.opts.Now(),
+	}
 }
 
 // withContext puts the host's own messages in front of the input.

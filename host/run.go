@@ -40,6 +40,13 @@ func (t *Turn) loop(ctx context.Context) error {
 	for {
 		reply, err := t.h.opts.Model.Complete(ctx, t.Request())
 		if err != nil {
+			again, failure := t.Recover(ctx, err)
+			switch {
+			case again:
+				continue
+			case failure != nil:
+				return fmt.Errorf("asking the model: %w", failure)
+			}
 			return fmt.Errorf("asking the model: %w", err)
 		}
 		if reply.Role == "" {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -9,15 +10,45 @@ import (
 )
 
 // A session is what a Host knows of a session beyond its log. It belongs to
-// whoever holds the session's claim.
+// whoever holds the session's claim, except for what mu guards.
 type session struct {
 	// bootstrapped is the engine that took the session up last; nil: none did.
 	bootstrapped *engine
 	passes       []prune.Pass
 	hasPasses    bool
+	recalled     bool // the stored state was read
 	// left are the rows of a turn that failed, which nobody delivered.
 	left rows
+
+	mu     sync.Mutex
+	record record
+	lane   string // under what name background work was last scheduled
 }
+
+// take makes s go on where former stood: the same conversation under another id.
+func (s *session) take(former *session) {
+	if s == former {
+		return
+	}
+	s.bootstrapped, s.recalled = former.bootstrapped, true
+	r := former.snapshot()
+	s.update(func(own *record) { *own = r })
+}
+
+func (s *session) snapshot() record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record
+}
+
+func (s *session) update(change func(*record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.record)
+}
+
+// used is what the provider last counted; 0: unknown.
+func (s *session) used() int { return s.snapshot().Used }
 
 // sessions has the claims on sessions and what is known of them.
 type sessions struct {
@@ -47,22 +78,28 @@ func newSessions() *sessions {
 func (s *sessions) claim(ctx context.Context, ref ce.SessionRef) (*claim, error) {
 	c := &claim{of: s}
 	if ref.SessionKey != "" {
-		if err := c.add(ctx, "key "+ref.SessionKey); err != nil {
+		if err := c.add(ctx, keyName(ref.SessionKey)); err != nil {
 			return nil, err
 		}
 	}
 	if ref.SessionID == "" {
 		return c, nil
 	}
-	if err := c.add(ctx, "id "+ref.SessionID); err != nil {
+	if err := c.add(ctx, idName(ref.SessionID)); err != nil {
 		c.release()
 		return nil, err
 	}
 	return c, nil
 }
 
+func keyName(key string) string { return "key " + key }
+func idName(id string) string   { return "id " + id }
+
 // add extends the claim to one more name.
 func (c *claim) add(ctx context.Context, name string) error {
+	if slices.Contains(c.names, name) {
+		return nil
+	}
 	slot := c.of.slot(name)
 	select {
 	case slot.token <- struct{}{}:
@@ -122,6 +159,13 @@ func (s *sessions) get(id string) *session {
 		s.known[id] = st
 	}
 	return st
+}
+
+// peek returns what is known of a session; nil: nothing.
+func (s *sessions) peek(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[id]
 }
 
 func (s *sessions) forget(id string) {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prompt"
+	"github.com/go-contextengine/contextengine/prune"
+	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
@@ -20,22 +21,13 @@ var ErrTurnEnded = errors.New("the turn has ended")
 //
 //	defer t.End(ctx, err)
 type Turn struct {
-	h      *Host
+	*visit
 	op     chan struct{} // a token: one operation at a time
 	opts   TurnOptions
-	ref    ce.SessionRef
-	claim  *claim
-	engine *engine
-	model  ModelInfo
-	log    transcript.Log
-	steps  *turn.Session
 	system prompt.Prompt
 	tools  []ce.Tool // nil: the host does not say; the engine's own come last
 
 	engineTools int // how many of tools are the engine's
-
-	session *session
-	created bool // the session was made for this turn
 
 	base       []message.Message // the view that the turn started from
 	generation transcript.Generation
@@ -43,8 +35,13 @@ type Turn struct {
 	input      *message.Message // as stored; nil: the turn continues a stored tail
 	delivered  int              // of own, by the tool-loop hook
 	running    bool             // the model was asked
+	summary    string           // of a compaction in the turn
+	tries      tries
 
-	assembly assembly
+
+	assembly  assembly
+	stale     bool     // the assembly is from before a compaction
+	shortened bool     // tool results are cut as far as needed
 	request  *Request // built from the assembly and own; nil: out of date
 	sent     *Request // the last one that was built
 	fixed    int      // tokens of system prompt and tools; 0: not counted
@@ -112,13 +109,40 @@ func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 	if err := t.persist(ctx, ms...); err != nil {
 		return err
 	}
+	t.observeReplies(ms)
+	if err := t.autoCompact(ctx); err != nil {
+		return err
+	}
 	return t.toolLoop(ctx)
+}
+
+// observeReplies learns from what the provider reported.
+func (t *Turn) observeReplies(ms []message.Message) {
+	for _, m := range ms {
+		if m.Role != message.RoleAssistant || m.Failed() {
+			continue
+		}
+		t.tries.overflow = 0
+		if m.Usage == nil || tokens.ContextTokens(*m.Usage) <= 0 {
+			continue
+		}
+		t.session.update(func(r *record) { r.Used = tokens.ContextTokens(*m.Usage) })
+		for _, pass := range t.session.passes {
+			if stateful, ok := pass.(prune.Stateful); ok {
+				stateful.Observe(*m.Usage, t.h.opts.Now())
+			}
+		}
+	}
+	t.refresh()
 }
 
 // persist appends to the log and to the turn.
 func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
 	entries := make([]transcript.Entry, len(ms))
 	for i, m := range ms {
+		if m.Timestamp.IsZero() { // without a time, nobody can tell what a compaction is older than
+			m.Timestamp = t.h.opts.Now()
+		}
 		entries[i] = transcript.MessageEntry(m)
 	}
 	stored, err := t.log.Append(ctx, entries...)

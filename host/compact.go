@@ -1,0 +1,327 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// A squeeze asks an engine to make a session's context smaller.
+type squeeze struct {
+	trigger      ce.CompactionTrigger
+	goal         ce.CompactionGoal
+	force        bool
+	instructions string
+	current      int // observed tokens; 0: unknown
+	active       bool
+	degraded     ce.ReasonCode
+	// measure tells the size of the context now, in the same unit as before it; nil:
+	// the view's.
+	measure func(ctx context.Context) (int, error)
+	// builtin asks the host's own compaction instead of the engine.
+	builtin bool
+}
+
+// A squeezed is what came of it.
+type squeezed struct {
+	ce.CompactResult
+	counts        bool // it was ok, it compacted, and the context is smaller
+	failure       error
+	before, after int
+}
+
+// compact runs one compaction through the engine. It counts when the engine says
+// that it went well and did something, and the context became smaller: by the
+// engine's numbers, else by the driver's own. After one that counts the engine
+// may maintain the session, which may be another one by then. The error is that
+// of a context that ended, or of an engine under [ce.Strict].
+func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
+	owner := v.engine.Info().OwnsCompaction
+	viewBefore, err := v.viewTokens(ctx)
+	if err != nil {
+		return squeezed{}, err
+	}
+	before := q.current
+	if before <= 0 {
+		before = viewBefore
+	}
+	if owner {
+		v.observe(ctx, Event{Operation: OpBeforeCompaction, Outcome: OutcomeOK, TokensBefore: before}, nil)
+	}
+	v.refresh()
+	start := time.Now()
+	res, err := v.ask(ctx, q)
+	done := squeezed{CompactResult: res, failure: err, before: before}
+	if err != nil {
+		v.observe(ctx, Event{Operation: "compact", Duration: time.Since(start)}, err)
+		if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
+			return done, err
+		}
+		done.CompactResult = ce.CompactResult{Reason: failureReason(err), Detail: err.Error()}
+		v.noProgress(done.CompactResult)
+		return done, nil
+	}
+	if err := v.settle(ctx, &done, q, viewBefore); err != nil {
+		return done, err
+	}
+	v.observe(ctx, Event{
+		Operation: "compact", Outcome: outcomeOf(done), Reason: string(done.Reason), Duration: time.Since(start),
+		TokensBefore: done.before, TokensAfter: done.after,
+	}, nil)
+	if !done.counts {
+		v.noProgress(done.CompactResult)
+		return done, nil
+	}
+	v.session.update(func(r *record) { r.Compactions++; r.Used, r.LastNoProgress = 0, "" })
+	if owner {
+		v.observe(ctx, Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: done.before, TokensAfter: done.after}, nil)
+	}
+	v.upkeep(ctx)
+	return done, nil
+}
+
+// ask calls the engine, or the host's own compaction.
+func (v *visit) ask(ctx context.Context, q squeeze) (ce.CompactResult, error) {
+	p := ce.CompactParams{
+		SessionRef: v.ref, Target: v.target(), TokenBudget: v.promptBudget(), CurrentTokens: q.current,
+		Force: q.force, Trigger: q.trigger, Goal: q.goal, CustomInstructions: q.instructions, ActiveTurn: q.active,
+		Settings: v.settings(v.promptBudget(), q.degraded), Runtime: v.steps.Runtime(),
+	}
+	if q.builtin {
+		return v.steps.Runtime().Compactor.CompactSession(ctx, p)
+	}
+	return v.engine.Compact(ctx, p)
+}
+
+// blameless reports whether err is held against no engine: a deadline, or what the
+// host lent.
+func blameless(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	missed, host := (*ce.DeadlineError)(nil), (*ce.HostError)(nil)
+	return errors.As(err, &missed) || errors.As(err, &host)
+}
+
+// settle adopts a successor and finds out whether the compaction counts.
+func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefore int) error {
+	if !done.OK || !done.Compacted {
+		return nil
+	}
+	if next := done.Result.Successor(); next != "" && next != v.ref.SessionID {
+		if err := v.move(ctx, next); err != nil {
+			return err
+		}
+	}
+	d := done.Result
+	if d != nil && d.TokensBefore > 0 {
+		done.before = d.TokensBefore
+	}
+	if d != nil && d.TokensAfter != nil {
+		done.after = *d.TokensAfter
+		done.counts = done.after < done.before
+	} else {
+		after, err := v.viewTokens(ctx)
+		if err != nil {
+			return err
+		}
+		done.counts = after < viewBefore
+		if done.after = after; done.counts {
+			done.before = viewBefore
+		} else if q.measure != nil {
+			if done.after, err = q.measure(ctx); err != nil {
+				return err
+			}
+			done.counts = done.after < done.before
+		}
+	}
+	if !done.counts {
+		done.Reason = ce.ReasonNoProgress
+		done.Detail = fmt.Sprintf("the context has %d tokens after the compaction and had %d before it", done.after, done.before)
+	}
+	return nil
+}
+
+// upkeep lets the engine maintain the session after a compaction.
+func (v *visit) upkeep(ctx context.Context) {
+	budget := v.promptBudget()
+	if _, err := turn.Maintain(ctx, v.engine.Handle, v.steps, turn.Upkeep{
+		Reason: ce.MaintainCompaction, Settings: v.settings(budget, ""),
+	}); err != nil {
+		v.warn(ctx, "maintenance after a compaction failed", err)
+	}
+}
+
+func (v *visit) viewTokens(ctx context.Context) (int, error) {
+	view, err := v.log.View(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return v.h.meter.Messages(view.Messages), nil
+}
+
+// noProgress keeps why a compaction freed nothing where Status finds it.
+func (v *visit) noProgress(r ce.CompactResult) {
+	text := string(r.Reason)
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	if text == "" {
+		text = "the engine did nothing and gave no reason"
+	}
+	v.session.update(func(own *record) { own.LastNoProgress = text })
+}
+
+func outcomeOf(s squeezed) string {
+	switch {
+	case s.counts:
+		return OutcomeOK
+	case s.OK && !s.Compacted:
+		return OutcomeSkipped
+	}
+	return OutcomeFailed
+}
+
+// failureReason is the code for a compaction that ended with an error.
+func failureReason(err error) ce.CompactionReason {
+	if missed := (*ce.DeadlineError)(nil); errors.As(err, &missed) {
+		return ce.ReasonDeadline
+	}
+	return ce.ReasonProviderUnavailable
+}
+
+// Compact is the manual /compact: it waits for the open turn and compacts through
+// the selected engine, even below the threshold, towards the point where automatic
+// compaction would start. instructions may say what the summary should dwell on.
+//
+//   - OK=false or Compacted=false with a Reason is an ordinary outcome. A result
+//     that the engine calls a success and that did not make the context smaller
+//     comes back with Compacted=false and the reason no_progress.
+//   - TokensBefore and TokensAfter are the driver's where the engine told none.
+//   - How full the context is is unknown until the provider's next answer.
+//   - A session that does not exist is an error matching fs.ErrNotExist.
+func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions string) (ce.CompactResult, error) {
+	bounded, leave, err := h.enter(ctx)
+	if err != nil {
+		return ce.CompactResult{}, err
+	}
+	defer leave()
+	v := h.visit(ref)
+	defer func() {
+		if err := v.close(context.WithoutCancel(ctx), true); err != nil {
+			v.warn(ctx, "leaving the session failed", err)
+		}
+	}()
+	if err := v.open(bounded, purpose{op: ce.OpManualCompact}); err != nil {
+		return ce.CompactResult{}, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
+	}
+	done, err := v.compact(bounded, squeeze{
+		trigger: ce.TriggerManual, goal: ce.GoalThreshold, force: true,
+		instructions: instructions, current: v.session.used(),
+	})
+	if err != nil {
+		return done.CompactResult, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
+	}
+	v.remember(context.WithoutCancel(ctx))
+	return done.told(), nil
+}
+
+// told is the result as callers see it: what does not count is not called
+// compacted, and the numbers are filled in.
+func (s squeezed) told() ce.CompactResult {
+	r := s.CompactResult
+	if !r.OK || !r.Compacted {
+		return r
+	}
+	r.Compacted = s.counts
+	var d ce.CompactDetails
+	if r.Result != nil {
+		d = *r.Result
+	}
+	if d.TokensBefore == 0 {
+		d.TokensBefore = s.before
+	}
+	if d.TokensAfter == nil {
+		d.TokensAfter = &s.after
+	}
+	r.Result = &d
+	return r
+}
+
+// squeeze compacts within a turn and assembles anew where the history changed.
+func (t *Turn) squeeze(ctx context.Context, q squeeze) (squeezed, error) {
+	assembled := false
+	q.measure = func(ctx context.Context) (int, error) {
+		assembled = true
+		if err := t.assemble(ctx); err != nil {
+			return 0, err
+		}
+		return t.current().Estimated, nil
+	}
+	if q.current <= 0 {
+		q.current = t.current().Estimated
+	}
+	done, err := t.compact(ctx, q)
+	if err != nil || !done.counts {
+		return done, err
+	}
+	return done, t.renew(ctx, done, assembled)
+}
+
+// compactedHere stands for the summary of an engine that does not show its own.
+const compactedHere = "The history was compacted in this turn."
+
+// renew takes notice of a compaction: the engine is told at the end of the turn,
+// and what was assembled before it is out of date.
+func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
+	view, err := t.log.View(ctx)
+	if err != nil {
+		return err
+	}
+	changed := view.Generation != t.generation
+	t.moveTo(view.Generation, view.Messages)
+	t.summary = compactedHere
+	if changed && len(view.Messages) > 0 && view.Messages[0].Role == message.RoleCompactionSummary {
+		t.summary = view.Messages[0].Summary
+	} else if done.Result != nil && done.Result.Summary != "" {
+		t.summary = done.Result.Summary
+	}
+	if t.running && !t.own.awaitsModel() {
+		t.stale = true
+		return nil
+	}
+	if assembled && !changed {
+		return nil
+	}
+	return t.assemble(ctx)
+}
+
+// builtin is the host's compaction as it is lent to engines. For an engine that
+// does not own compaction the events around it come from here: the driver cannot
+// know whether such an engine uses it.
+type builtin struct {
+	inner ce.Compactor
+	witness
+}
+
+// CompactSession implements [ce.Compactor].
+func (b builtin) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
+	if b.engine.Info().OwnsCompaction {
+		return b.inner.CompactSession(ctx, p)
+	}
+	b.observe(ctx, Event{Operation: OpBeforeCompaction, Outcome: OutcomeOK, TokensBefore: p.CurrentTokens}, nil)
+	res, err := b.inner.CompactSession(ctx, p)
+	if err == nil && res.OK && res.Compacted {
+		e := Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: p.CurrentTokens}
+		if res.Result != nil && res.Result.TokensAfter != nil {
+			e.TokensAfter = *res.Result.TokensAfter
+		}
+		b.observe(ctx, e, nil)
+	}
+	return res, err
+}

@@ -1,0 +1,154 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"sync"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/prune"
+)
+
+// A StateStore keeps small named values per session: what a host knows of a
+// session and its log does not say. Values of one session are written one at a
+// time. Safe for concurrent use.
+type StateStore interface {
+	// Load returns a value. One that was never saved is an error matching
+	// [fs.ErrNotExist]; one that cannot be trusted is another error.
+	Load(ctx context.Context, ref ce.SessionRef, name string) ([]byte, error)
+	// Save replaces a value, all of it or nothing. It does not keep value.
+	Save(ctx context.Context, ref ce.SessionRef, name string, value []byte) error
+	// Delete removes every value of a session. It is no error when there is none.
+	Delete(ctx context.Context, ref ce.SessionRef) error
+}
+
+// Names of stored values.
+const (
+	stateRecord = "status"
+	statePass   = "pass-" // and the number of the pass
+)
+
+// A record is what is stored of a session's standing.
+type record struct {
+	Compactions    int               `json:"compactions,omitempty"`
+	Used           int               `json:"used,omitempty"` // by the provider's count; 0: unknown
+	LastPrecheck   string            `json:"lastPrecheck,omitempty"`
+	LastNoProgress string            `json:"lastNoProgress,omitempty"`
+	Settings       map[string]string `json:"settings,omitempty"`
+	Window         int               `json:"window,omitempty"`
+	Reserve        int               `json:"reserve,omitempty"`
+	Precheck       *Precheck         `json:"precheck,omitempty"`
+}
+
+// recall reads the session's stored state, once. What is missing or torn starts
+// anew, and the latter is told.
+func (v *visit) recall(ctx context.Context) {
+	if v.session.recalled {
+		return
+	}
+	v.session.recalled = true
+	raw, err := v.h.opts.State.Load(ctx, v.ref, stateRecord)
+	if err == nil {
+		var r record
+		if err = json.Unmarshal(raw, &r); err == nil {
+			v.session.update(func(own *record) { *own = r })
+			return
+		}
+	}
+	v.startsClean(ctx, stateRecord, err)
+}
+
+// startsClean tells that a stored value is not used; one that never was is normal.
+func (v *visit) startsClean(ctx context.Context, name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	v.warn(ctx, "stored state starts anew", fmt.Errorf("state %q: %w", name, err))
+	v.observe(ctx, Event{Operation: OpState}, fmt.Errorf("state %q starts anew: %w", name, err))
+}
+
+// remember stores the session's state. A failure is logged: the turn is worth more.
+func (v *visit) remember(ctx context.Context) {
+	raw, err := json.Marshal(v.session.snapshot())
+	if err == nil {
+		err = v.h.opts.State.Save(ctx, v.ref, stateRecord, raw)
+	}
+	if err != nil {
+		v.warn(ctx, "saving the session's state failed", err)
+	}
+	for i, pass := range v.session.passes {
+		stateful, ok := pass.(prune.Stateful)
+		if !ok {
+			continue
+		}
+		snapshot := stateful.Snapshot()
+		if len(snapshot) == 0 {
+			continue
+		}
+		if err := v.h.opts.State.Save(ctx, v.ref, statePass+strconv.Itoa(i), snapshot); err != nil {
+			v.warn(ctx, "saving a pass's state failed", err)
+		}
+	}
+}
+
+// passes are those of the session, with the state they had.
+func (v *visit) passes(ctx context.Context) []prune.Pass {
+	if v.session.hasPasses {
+		return v.session.passes
+	}
+	v.session.passes, v.session.hasPasses = v.h.opts.Passes(v.ref), true
+	for i, pass := range v.session.passes {
+		stateful, ok := pass.(prune.Stateful)
+		if !ok {
+			continue
+		}
+		name := statePass + strconv.Itoa(i)
+		raw, err := v.h.opts.State.Load(ctx, v.ref, name)
+		if err == nil {
+			err = stateful.Restore(raw)
+		}
+		if err != nil {
+			v.startsClean(ctx, name, err)
+		}
+	}
+	return v.session.passes
+}
+
+// memoryState keeps state as long as the program runs.
+type memoryState struct {
+	mu     sync.Mutex
+	values map[string]map[string][]byte
+}
+
+func newMemoryState() *memoryState { return &memoryState{values: map[string]map[string][]byte{}} }
+
+func (s *memoryState) Load(_ context.Context, ref ce.SessionRef, name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	value, ok := s.values[ref.SessionID][name]
+	if !ok {
+		return nil, fmt.Errorf("state %q of session %q: %w", name, ref.SessionID, fs.ErrNotExist)
+	}
+	return append([]byte(nil), value...), nil
+}
+
+func (s *memoryState) Save(_ context.Context, ref ce.SessionRef, name string, value []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values[ref.SessionID] == nil {
+		s.values[ref.SessionID] = map[string][]byte{}
+	}
+	s.values[ref.SessionID][name] = append([]byte(nil), value...)
+	return nil
+}
+
+func (s *memoryState) Delete(_ context.Context, ref ce.SessionRef) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.values, ref.SessionID)
+	return nil
+}

@@ -1,0 +1,258 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A visit is a Host's hold on a session, its log and its engine: what a turn and
+// a manual compaction have in common. One goroutine uses it at a time.
+type visit struct {
+	h         *Host
+	ref       ce.SessionRef
+	claim     *claim
+	engine    *engine
+	requested string // name of the model
+	model     ModelInfo
+	log       *sharedLog
+	session   *session
+	steps     *turn.Session
+	created   bool // the session was made for this visit
+	journal   *journal
+}
+
+func (h *Host) visit(ref ce.SessionRef) *visit { return &visit{h: h, ref: ref, journal: &journal{}} }
+
+// A purpose says why a session is visited.
+type purpose struct {
+	op       ce.Operation
+	create   bool   // a session that does not exist is made
+	model    string // name
+	boundary ce.Boundary
+	previous ce.SessionRef
+}
+
+// open waits for the session, leases the engine, checks what it demands, and
+// takes up the session. What fails leaves no trace, once close was called.
+func (v *visit) open(ctx context.Context, p purpose) error {
+	h := v.h
+	var err error
+	if v.claim, err = h.open.claim(ctx, v.ref); err != nil {
+		return err
+	}
+	if err := h.awaitBackground(ctx, v.ref); err != nil {
+		return err
+	}
+	if v.engine, err = h.lease(ctx); err != nil {
+		return err
+	}
+	if err := ce.CheckHost(v.engine.Info(), p.op, h.opts.Support); err != nil {
+		return err
+	}
+	v.requested = p.model
+	if v.model, err = h.opts.Models(ctx, p.model); err != nil {
+		return fmt.Errorf("describing model %q: %w", p.model, err)
+	}
+	if err := v.guardWindow(ctx); err != nil {
+		return err
+	}
+	boundary, err := v.openLog(ctx, p)
+	if err != nil {
+		return err
+	}
+	v.recall(ctx)
+	v.lend()
+	return v.bootstrap(ctx, boundary, p.previous)
+}
+
+// openLog opens the session or makes it, and says why it begins here.
+func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
+	if v.ref.SessionID != "" {
+		log, err := v.h.store.Open(ctx, v.ref.SessionID)
+		if err == nil {
+			v.log = share(log)
+			v.session = v.h.open.get(v.ref.SessionID)
+			return v.boundary(ctx, p)
+		}
+		if !p.create || !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	} else if !p.create {
+		return "", errors.New("the session has no id")
+	}
+	boundary := p.boundary
+	if boundary == "" {
+		boundary = ce.BoundaryNew
+	}
+	log, err := v.h.store.Create(ctx, transcript.Header{
+		ID: v.ref.SessionID, Boundary: string(boundary), ParentSession: p.previous.SessionID,
+	})
+	if err != nil {
+		return "", err
+	}
+	v.log, v.created = share(log), true
+	if v.ref.SessionID == "" {
+		v.ref.SessionID = log.Header().ID
+		if err := v.claim.add(ctx, idName(v.ref.SessionID)); err != nil {
+			return "", err
+		}
+	}
+	v.session = v.h.open.get(v.ref.SessionID)
+	return boundary, nil
+}
+
+// boundary says why a stored session begins for the engine: what the host says,
+// else what its header says as long as nothing happened since, else resumed.
+func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
+	if p.boundary != "" {
+		return p.boundary, nil
+	}
+	head := v.log.Header()
+	switch b := ce.Boundary(head.Boundary); b {
+	case ce.BoundaryReset, ce.BoundaryRotated, ce.BoundaryForked:
+		for e, err := range v.log.Branch(ctx) {
+			if err != nil {
+				return "", err
+			}
+			if e.Timestamp.After(head.Timestamp) {
+				return ce.BoundaryResumed, nil
+			}
+		}
+		return b, nil
+	}
+	return ce.BoundaryResumed, nil
+}
+
+// lend prepares what the engine is lent.
+func (v *visit) lend() {
+	rt := ce.RuntimeContext{
+		Cwd: v.log.Header().Cwd, Estimator: v.h.meter,
+		TokenBudget: v.promptBudget(), CurrentTokens: v.session.used(),
+	}
+	if v.h.opts.Compactor != nil {
+		rt.Compactor = builtin{v.h.opts.Compactor, v.witness()}
+	}
+	v.steps = turn.Lend(v.ref, v.target(), v.log, rt)
+	v.steps.Logger = v.h.opts.Logger
+	v.steps.Background = background{v}
+}
+
+// refresh tells the engine the present numbers in the calls to come.
+func (v *visit) refresh() {
+	v.steps.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = v.session.used() })
+}
+
+func (v *visit) target() ce.SessionTarget {
+	return ce.SessionTarget{SessionID: v.ref.SessionID, SessionKey: v.ref.SessionKey}
+}
+
+// promptBudget is what a request may cost; 0: unknown.
+func (v *visit) promptBudget() int {
+	if !v.model.Budget.Known() {
+		return 0
+	}
+	return v.model.Budget.Prompt()
+}
+
+// bootstrap lets the engine take up the session, once.
+func (v *visit) bootstrap(ctx context.Context, boundary ce.Boundary, previous ce.SessionRef) error {
+	if v.session.bootstrapped == v.engine {
+		return nil
+	}
+	if previous == (ce.SessionRef{}) {
+		previous.SessionID = v.log.Header().ParentSession
+	}
+	start := time.Now()
+	_, err := turn.Bootstrap(ctx, v.engine.Handle, v.steps, turn.Beginning{
+		Boundary: boundary, Previous: previous, Settings: v.settings(0, ""),
+	})
+	v.observe(ctx, Event{Operation: "bootstrap", Reason: string(boundary), Duration: time.Since(start)}, err)
+	switch {
+	case err == nil:
+		v.session.bootstrapped = v.engine
+	case !v.engine.settles(ctx, err):
+		return err
+	default:
+		v.warn(ctx, "bootstrap failed", err)
+	}
+	return nil
+}
+
+// settings tells the engine under what circumstances it runs. A budget of 0 is
+// not told.
+func (v *visit) settings(budget int, degraded ce.ReasonCode) *ce.RuntimeSettings {
+	status := v.engine.Status()
+	in := ce.RuntimeSettingsInput{
+		SelectedID: status.Answering, Source: ce.SourceConfigured, ExecutionHost: v.h.opts.Support,
+		RequestedModel: v.requested, ResolvedModel: v.model.ID, Provider: v.model.Provider, Family: v.model.Family,
+		DegradedReason: string(degraded),
+	}
+	if status.Answering == ce.LegacyID {
+		in.Source = ce.SourceDefault
+	}
+	if budget > 0 {
+		in.PromptTokenBudget = &budget
+	}
+	if out := v.model.Budget.Output; out > 0 {
+		in.MaxOutputTokens = &out
+	}
+	return ce.NewRuntimeSettings(in)
+}
+
+// move takes the visit to the session that a compaction moved to.
+func (v *visit) move(ctx context.Context, to string) error {
+	if err := v.claim.add(ctx, idName(to)); err != nil {
+		return err
+	}
+	log, err := v.h.store.Open(ctx, to)
+	if err != nil {
+		return fmt.Errorf("opening the successor of session %q: %w", v.ref.SessionID, err)
+	}
+	former := v.log
+	v.log = share(log)
+	if err := former.Close(); err != nil {
+		v.warn(ctx, "closing the session's log failed", err)
+	}
+	v.ref.SessionID, v.ref.SessionFile = to, ""
+	next := v.h.open.get(to)
+	next.take(v.session)
+	v.session = next
+	v.lend()
+	return nil
+}
+
+// close gives back what the visit holds. A session that was made for it and got
+// nothing is gone again.
+func (v *visit) close(ctx context.Context, keep bool) error {
+	var err error
+	if v.log != nil {
+		err = v.log.Close()
+	}
+	if v.created && !keep {
+		gone := v.h.store.Delete(ctx, v.ref.SessionID)
+		if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("removing the session that never began: %w", gone))
+		}
+		v.h.open.forget(v.ref.SessionID)
+	}
+	if v.engine != nil {
+		v.h.release(ctx, v.engine)
+	}
+	if v.claim != nil {
+		v.claim.release()
+	}
+	return err
+}
+
+func (v *visit) warn(ctx context.Context, what string, err error) {
+	v.h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, what,
+		slog.String("session", v.ref.SessionID), slog.Any("error", err))
+}
