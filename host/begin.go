@@ -172,7 +172,7 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 	}
 	t.generation = view.Generation
 	left := t.session.left
-	t.session.left = rows{}
+	t.session.left = leftover{}
 	if !isZero(input) {
 		t.base = view.Messages
 		if err := t.persist(ctx, input); err != nil {
@@ -185,7 +185,10 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 	if len(view.Messages) == 0 {
 		return errors.New("no input, and no stored history to continue from")
 	}
-	t.own = left
+	t.own = left.rows
+	if left.to == t.engine {
+		t.delivered = left.delivered
+	}
 	t.base = t.own.without(view.Messages)
 	t.running = true
 	return nil

@@ -119,26 +119,27 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 		}
 	}
 	d := done.Result
-	if d != nil && d.TokensBefore > 0 {
-		done.before = d.TokensBefore
-	}
-	if d != nil && d.TokensAfter != nil {
+	switch {
+	case d != nil && d.TokensAfter != nil:
+		if d.TokensBefore > 0 {
+			done.before = d.TokensBefore
+		}
 		done.after = *d.TokensAfter
 		done.counts = done.after < done.before
-	} else {
+	default:
 		after, err := v.viewTokens(ctx)
 		if err != nil {
 			return err
 		}
 		done.counts = after < viewBefore
-		if done.after = after; done.counts {
-			done.before = viewBefore
-		} else if q.measure != nil {
-			if done.after, err = q.measure(ctx); err != nil {
-				return err
-			}
-			done.counts = done.after < done.before
+		if done.counts || q.measure == nil {
+			done.before, done.after = viewBefore, after
+			break
 		}
+		if done.after, err = q.measure(ctx); err != nil {
+			return err
+		}
+		done.counts = done.after < done.before
 	}
 	if !done.counts {
 		done.Reason = ce.ReasonNoProgress

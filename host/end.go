@@ -38,7 +38,8 @@ type Outcome struct {
 //     (Options.DeliverFailedTurns); what it stored stays.
 //   - This work does not end with ctx; deadlines bound it.
 //   - The error says that the delivery failed and nobody could stand in; it never
-//     repeats failure.
+//     repeats failure. A delivery that was given up at its deadline is in the
+//     outcome's events alone.
 //
 // End is idempotent: later calls return the outcome of the first.
 func (t *Turn) End(ctx context.Context, failure error) (Outcome, error) {
@@ -79,7 +80,7 @@ func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
 // finish delivers the turn.
 func (t *Turn) finish(ctx context.Context, failure error) {
 	if failure != nil && !t.h.opts.DeliverFailedTurns {
-		t.session.left = t.own
+		t.session.left = leftover{rows: t.own, delivered: t.delivered, to: t.engine}
 		return
 	}
 	view, err := t.log.View(ctx)
@@ -94,7 +95,9 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	start := time.Now()
 	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
 	t.observe(ctx, Event{Operation: "commitTurn", Reason: string(done.Status), Duration: time.Since(start)}, done.Err)
-	t.endErr = done.Err
+	if !errors.Is(done.Err, turn.ErrEndOfTurn) { // a slow engine is told of in the events
+		t.endErr = done.Err
+	}
 }
 
 // ending is the turn as engines see it.

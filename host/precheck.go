@@ -105,7 +105,7 @@ func (t *Turn) precheck(ctx context.Context) error {
 		}
 	}
 	if _, err := t.squeeze(ctx, squeeze{
-		trigger: ce.TriggerBudget, force: true, current: check.Estimated, degraded: ce.CodeContextOverflow,
+		trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, active: t.own.waits(), current: check.Estimated, degraded: ce.CodeContextOverflow,
 	}); err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (p *probe) IngestBatch(ctx context.Context, q ce.IngestBatchParams) (ce.Ing
 func (p *probe) Assemble(ctx context.Context, q ce.AssembleParams) (ce.AssembleResult, error) {
 	prompt := "none"
 	if q.Prompt != nil {
-		prompt = fmt.Sprintf("%q", *q.Prompt)
+		prompt = short(fmt.Sprintf("%q", *q.Prompt))
 	}
 	tools := "unknown"
 	if q.AvailableTools != nil {
@@ -213,13 +213,18 @@ func said(m message.Message) string {
 	if m.ToolCallID != "" {
 		text = m.ToolCallID + "=" + text
 	}
-	if len(text) > 40 {
-		text = fmt.Sprintf("%s…%d", text[:12], len(text))
-	}
+	text = short(text)
 	if m.IsError {
 		role += "!"
 	}
 	return role + ":" + text
+}
+
+func short(text string) string {
+	if len(text) > 40 {
+		return fmt.Sprintf("%s…%d", text[:12], len(text))
+	}
+	return text
 }
 
 func saidAll(ms []message.Message) string {

@@ -88,7 +88,7 @@ func (t *Turn) recoverByCompaction(ctx context.Context, err error) (string, erro
 	}
 	t.tries.overflow++
 	done, failure := t.squeeze(ctx, squeeze{
-		trigger: ce.TriggerOverflow, force: true, active: true,
+		trigger: ce.TriggerOverflow, goal: ce.GoalBudget, force: true, active: t.own.waits(),
 		current: t.observed(err), degraded: ce.CodeContextOverflow,
 	})
 	if failure != nil || done.counts {
@@ -130,9 +130,8 @@ func (t *Turn) autoCompact(ctx context.Context) error {
 	if t.model.Budget.Overflow(used) == 0 {
 		return nil
 	}
-	waits := last.Role == message.RoleToolResult || hasCalls(last)
 	done, err := t.squeeze(ctx, squeeze{
-		trigger: ce.TriggerThreshold, goal: ce.GoalThreshold, current: used, active: waits, builtin: true,
+		trigger: ce.TriggerThreshold, goal: ce.GoalThreshold, current: used, active: t.own.waits(), builtin: true,
 	})
 	if err != nil {
 		return err
@@ -144,11 +143,16 @@ func (t *Turn) autoCompact(ctx context.Context) error {
 	return nil
 }
 
-func hasCalls(m message.Message) bool {
-	for range m.ToolCalls() {
+// waits reports whether the turn is in the middle of a tool loop.
+func (r *rows) waits() bool {
+	if len(r.messages) == 0 {
+		return false
+	}
+	last := r.messages[len(r.messages)-1]
+	for range last.ToolCalls() {
 		return true
 	}
-	return false
+	return last.Role == message.RoleToolResult
 }
 
 // contextTokens is how full the context is: by the provider's last report where

@@ -17,12 +17,19 @@ type session struct {
 	passes       []prune.Pass
 	hasPasses    bool
 	recalled     bool // the stored state was read
-	// left are the rows of a turn that failed, which nobody delivered.
-	left rows
+	// left is what a turn that failed stored and nobody delivered.
+	left leftover
 
 	mu     sync.Mutex
 	record record
 	lane   string // under what name background work was last scheduled
+}
+
+// A leftover is the unfinished part of a conversation.
+type leftover struct {
+	rows
+	delivered int     // of them, in a tool loop
+	to        *engine // whom they were delivered to
 }
 
 // take makes s go on where former stood: the same conversation under another id.

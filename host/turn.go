@@ -38,13 +38,12 @@ type Turn struct {
 	summary    string           // of a compaction in the turn
 	tries      tries
 
-
 	assembly  assembly
 	stale     bool     // the assembly is from before a compaction
 	shortened bool     // tool results are cut as far as needed
-	request  *Request // built from the assembly and own; nil: out of date
-	sent     *Request // the last one that was built
-	fixed    int      // tokens of system prompt and tools; 0: not counted
+	request   *Request // built from the assembly and own; nil: out of date
+	sent      *Request // the last one that was built
+	fixed     int      // tokens of system prompt and tools; 0: not counted
 
 	ended   bool
 	outcome Outcome
