@@ -77,6 +77,10 @@ func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
 	return t.outcome, t.endErr
 }
 
+// endGrace is added to the deadline of the end of a turn, so that a hook whose own
+// deadline is the same misses that one: it hangs, and would hang again.
+const endGrace = 100 * time.Millisecond
+
 // finish delivers the turn.
 func (t *Turn) finish(ctx context.Context, failure error) {
 	if failure != nil && !t.h.opts.DeliverFailedTurns {
@@ -91,7 +95,9 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	t.moveTo(view.Generation, view.Messages)
 	end := t.ending()
 	end.Failed, end.DeliverFailed = failure != nil, t.h.opts.DeliverFailedTurns
-	end.Within = t.engine.limits.EndOfTurn
+	if limit := t.engine.limits.EndOfTurn; limit > 0 {
+		end.Within = limit + endGrace
+	}
 	start := time.Now()
 	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
 	t.observe(ctx, Event{Operation: "commitTurn", Reason: string(done.Status), Duration: time.Since(start)}, done.Err)

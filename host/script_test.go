@@ -37,6 +37,8 @@ type stage struct {
 	cancel context.CancelCauseFunc
 	ctx    context.Context
 	others sync.WaitGroup
+
+	answers, later tape // of the present command, and of those that run beside it
 	forked string // id of the session that fork made
 }
 
@@ -72,6 +74,17 @@ func (s *stage) play(section string, commands map[string]func([]string)) {
 		}
 		f(words[1:])
 		synctest.Wait()
+		s.flush()
+	}
+}
+
+// say keeps what a command answers until everything that it set off has settled,
+// so that a trace does not depend on who is faster.
+func (s *stage) say(format string, args ...any) { s.answers.add(format, args...) }
+
+func (s *stage) flush() {
+	for _, line := range s.answers.take() {
+		s.tape.add("%s", line)
 	}
 }
 
@@ -112,6 +125,23 @@ func (s *stage) configuration() map[string]func([]string) {
 		},
 		"compactor": func(w []string) {
 			s.opts.Compactor = &storeCompactor{store: s.store, tape: s.tape, keep: number(w[0]), off: len(w) > 1 && w[1] == "off"}
+		},
+		"deadlines": func(w []string) {
+			d := ce.DefaultDeadlines()
+			for _, o := range w {
+				name, value, _ := strings.Cut(o, "=")
+				limit, err := time.ParseDuration(value)
+				require.NoError(s.t, err)
+				switch name {
+				case "end":
+					d.EndOfTurn = limit
+				case "assemble":
+					d.Assemble = limit
+				default:
+					s.t.Fatalf("unknown deadline %q", name)
+				}
+			}
+			s.opts.Selection.Deadline = d
 		},
 		"option": func(w []string) {
 			switch w[0] {
@@ -180,8 +210,8 @@ func (s *stage) actions() map[string]func([]string) {
 		"model":  s.script,
 		"fail":   s.fail,
 		"answer": s.answer,
-		"run":    func(w []string) { s.run(w) },
-		"go":     func(w []string) { s.others.Go(func() { s.run(w) }) },
+		"run":    func(w []string) { s.run(&s.answers, w) },
+		"go":     func(w []string) { s.others.Go(func() { s.run(&s.later, w) }) },
 		"begin":  s.begin,
 		"append": s.append,
 		"sent":   func([]string) { s.sent() },
@@ -191,7 +221,7 @@ func (s *stage) actions() map[string]func([]string) {
 		},
 		"recover": func(w []string) {
 			again, err := s.turn.Recover(s.ctx, errors.New(strings.Join(w, " ")))
-			s.tape.add("  recover again=%t error=%v", again, err)
+			s.say("  recover again=%t error=%v", again, err)
 		},
 		"end": func(w []string) {
 			var failure error
@@ -199,7 +229,8 @@ func (s *stage) actions() map[string]func([]string) {
 				failure = errors.New(strings.Join(w, " "))
 			}
 			out, err := s.turn.End(s.ctx, failure)
-			s.outcome(out, err)
+			s.last = out
+			s.outcome(&s.answers, out, err)
 		},
 		"compact": func(w []string) {
 			res, err := s.host.Compact(s.ctx, ref(w[0]), strings.Join(w[1:], " "))
@@ -211,14 +242,14 @@ func (s *stage) actions() map[string]func([]string) {
 					after = strconv.Itoa(*res.Result.TokensAfter)
 				}
 			}
-			s.tape.add("  result ok=%t compacted=%t reason=%s %d->%s error=%v", res.OK, res.Compacted, res.Reason, before, after, err)
+			s.say("  result ok=%t compacted=%t reason=%s %d->%s error=%v", res.OK, res.Compacted, res.Reason, before, after, err)
 		},
 		"endsession": func(w []string) {
 			var next ce.SessionRef
 			if len(w) > 2 {
 				next = ref(w[2])
 			}
-			s.tape.add("  error=%v", s.host.EndSession(s.ctx, ref(w[0]), ce.Boundary(w[1]), next))
+			s.say("  error=%v", s.host.EndSession(s.ctx, ref(w[0]), ce.Boundary(w[1]), next))
 		},
 		"select":   func(w []string) { s.host.Select(selection(w)) },
 		"register": func(w []string) { register(s.t, s.opts.Registry, s.probes[w[0]]) },
@@ -230,7 +261,7 @@ func (s *stage) actions() map[string]func([]string) {
 		},
 		"status": func(w []string) {
 			st := s.host.Status(ref(w[0]))
-			s.tape.add("  selected=%s answering=%s window=%d reserve=%d used=%d compactions=%d precheck=%q noProgress=%q",
+			s.say("  selected=%s answering=%s window=%d reserve=%d used=%d compactions=%d precheck=%q noProgress=%q",
 				st.Engine.Selected, st.Engine.Answering, st.Window, st.Reserve, st.Used, st.Compactions, st.LastPrecheck, st.LastNoProgress)
 		},
 		"events": func([]string) {
@@ -238,16 +269,16 @@ func (s *stage) actions() map[string]func([]string) {
 			for _, e := range s.last.Events {
 				ops = append(ops, fmt.Sprintf("%s/%s", e.Operation, e.Outcome))
 			}
-			s.tape.add("  %s", strings.Join(ops, " "))
+			s.say("  %s", strings.Join(ops, " "))
 		},
 		"log": func(w []string) {
 			log, err := s.store.Open(s.ctx, w[0])
 			if err != nil {
-				s.tape.add("  no such session")
+				s.say("  no such session")
 				return
 			}
 			v, err := log.View(s.ctx)
-			s.tape.add("  view %s error=%v", saidAll(v.Messages), err)
+			s.say("  view %s error=%v", saidAll(v.Messages), err)
 			require.NoError(s.t, log.Close())
 		},
 		"advance": func(w []string) {
@@ -257,11 +288,16 @@ func (s *stage) actions() map[string]func([]string) {
 		},
 		"cancel": func([]string) { s.cancel(errors.New("user pressed stop")) },
 		"renew":  func([]string) { s.ctx, s.cancel = context.WithCancelCause(s.t.Context()) },
-		"wait":   func([]string) { s.others.Wait() },
+		"wait": func([]string) {
+			s.others.Wait()
+			for _, line := range s.later.take() {
+				s.say("%s", line)
+			}
+		},
 		"close": func([]string) {
 			ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 			defer cancel()
-			s.tape.add("  error=%v", s.host.Close(ctx))
+			s.say("  error=%v", s.host.Close(ctx))
 		},
 	}
 }
@@ -299,17 +335,20 @@ func (s *stage) input(w []string) (ce.SessionRef, message.Message, *host.TurnOpt
 	return ref(id), m, opts
 }
 
-func (s *stage) run(w []string) {
+func (s *stage) run(to *tape, w []string) {
 	r, m, opts := s.input(w)
 	out, err := s.host.Run(s.ctx, r, m, opts)
-	s.outcome(out, err)
+	if to == &s.answers {
+		s.last = out
+	}
+	s.outcome(to, out, err)
 }
 
 func (s *stage) begin(w []string) {
 	r, m, opts := s.input(w)
 	t, err := s.host.Begin(s.ctx, r, m, opts)
 	if err != nil {
-		s.tape.add("  error=%v", err)
+		s.say("  error=%v", err)
 		return
 	}
 	s.turn = t
@@ -331,7 +370,7 @@ func (s *stage) append(w []string) {
 		s.t.Fatalf("cannot append %q", w[0])
 	}
 	if err := s.turn.Append(s.ctx, m); err != nil {
-		s.tape.add("  error=%v", err)
+		s.say("  error=%v", err)
 	}
 }
 
@@ -342,12 +381,11 @@ func (s *stage) showRequest(what string, r host.Request) {
 	for _, tool := range r.Tools {
 		tools = append(tools, tool.Name())
 	}
-	s.tape.add("  %s %s system=%q tools=%v", what, saidAll(r.Messages), r.System.String(), tools)
+	s.say("  %s %s system=%q tools=%v", what, saidAll(r.Messages), r.System.String(), tools)
 }
 
-func (s *stage) outcome(out host.Outcome, err error) {
-	s.last = out
-	s.tape.add("  %s reply=%q stored=%s answering=%s error=%v",
+func (s *stage) outcome(to *tape, out host.Outcome, err error) {
+	to.add("  %s reply=%q stored=%s answering=%s error=%v",
 		out.Session.SessionID, out.Reply.Text(), saidAll(out.Messages), out.Engine.Answering, err)
 }
 
