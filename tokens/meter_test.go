@@ -148,7 +148,7 @@ func TestMeterIsFastAndAllocatesNothing(t *testing.T) {
 		best = min(best, time.Since(start))
 	}
 	t.Logf("10,000 remembered messages in %v", best)
-	require.Less(t, best, 10*time.Millisecond)
+	require.True(t, raceEnabled || best < 10*time.Millisecond, best)
 	require.Zero(t, testing.AllocsPerRun(3, func() { m.Messages(ms) }))
 }
 

@@ -72,6 +72,9 @@ func newEncoding(name, packed string, next nextFunc) *Encoding {
 	return e
 }
 
+// maxPiece is the longest piece in bytes; positions in it are 32-bit numbers.
+const maxPiece = 1 << 30
+
 // Name returns the encoding's public name, such as "o200k_base".
 func (e *Encoding) Name() string { return e.name }
 
@@ -81,7 +84,7 @@ func (e *Encoding) Count(s string) int {
 	sc := e.pool.Get().(*scratch)
 	n := 0
 	for len(s) > 0 {
-		k := e.next(e.class, s)
+		k := min(e.next(e.class, s), maxPiece)
 		if e.vocab.rank(s[:k]) != 0 {
 			n++
 		} else {
@@ -97,7 +100,7 @@ func (e *Encoding) Count(s string) int {
 func (e *Encoding) Append(dst []int, s string) []int {
 	sc := e.pool.Get().(*scratch)
 	for len(s) > 0 {
-		k := e.next(e.class, s)
+		k := min(e.next(e.class, s), maxPiece)
 		piece := s[:k]
 		s = s[k:]
 		if r := e.vocab.rank(piece); r != 0 {

@@ -41,6 +41,15 @@ func TestIDsEqualOracle(t *testing.T) {
 	texts["hexdump"] = hex.Dump(raw[:3000])
 	texts["json"] = fmt.Sprintf("%q", texts["code"])
 	texts["runes"] = randomRunes(rand.New(rng), 4000)
+	// Long words take another way through the merging.
+	letters := rand.New(rng)
+	for name, alphabet := range map[string]string{"letters": "abcdefghijklmnopqrstuvwxyz", "two": "ab", "signs": "=-!?.:,#", "vowels": "aeiou", "blanks": " \t"} {
+		long := make([]byte, 3000)
+		for i := range long {
+			long[i] = alphabet[letters.IntN(len(alphabet))]
+		}
+		texts["long "+name] = string(long)
+	}
 	for _, p := range mustOracles(t) {
 		for _, s := range edgeCases {
 			requireSame(t, p, s)

@@ -25,7 +25,7 @@ type scratch struct {
 }
 
 func (sc *scratch) large() bool {
-	return cap(sc.nodes) > maxPooledPiece || cap(sc.queue) > 2*maxPooledPiece
+	return cap(sc.nodes) > maxPooledPiece+1
 }
 
 // merge splits a piece that is no token itself and returns the number of tokens.
