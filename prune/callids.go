@@ -40,9 +40,8 @@ const (
 )
 
 var (
-	nativeID  = regexp.MustCompile(`^toolu_[A-Za-z0-9_]+$`)
-	numbredID = regexp.MustCompile(`^functions\.[A-Za-z0-9_-]+:\d+$`)
-	brokenID  = regexp.MustCompile(`^functions\s+`)
+	nativeID   = regexp.MustCompile(`^toolu_[A-Za-z0-9_]+$`)
+	numberedID = regexp.MustCompile(`^functions\.[A-Za-z0-9_-]+:\d+$`)
 )
 
 // SanitizeCallID returns what one id becomes, without regard to others; [SanitizeCallIDs]
@@ -62,7 +61,7 @@ func SanitizeCallID(id string, mode IDMode) string {
 		return idHash("sanitized", nineLen)
 	case id == "":
 		return "defaulttoolid"
-	case numbredID.MatchString(id):
+	case numberedID.MatchString(id):
 		return id
 	case plain == "":
 		return "sanitizedtoolid"
@@ -178,7 +177,6 @@ func (p *idPass) result(m *message.Message) (message.Message, verdict) {
 
 // forCall gives the next use of a raw id its id.
 func (p *idPass) forCall(raw string) string {
-	raw = brokenID.ReplaceAllString(raw, "functions.")
 	p.calls[raw]++
 	seed := raw
 	if n := p.calls[raw]; n > 1 {
@@ -191,7 +189,6 @@ func (p *idPass) forCall(raw string) string {
 
 // forResult gives a result the id of the oldest call that waits for it.
 func (p *idPass) forResult(raw string) string {
-	raw = brokenID.ReplaceAllString(raw, "functions.")
 	if waiting := p.pending[raw]; len(waiting) > 0 {
 		if p.pending[raw] = waiting[1:]; len(waiting) == 1 {
 			delete(p.pending, raw)

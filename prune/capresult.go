@@ -100,7 +100,7 @@ func capResult(m message.Message, limit, minKeep int, note notice) message.Messa
 	m.Content = slices.Clone(m.Content)
 	for i := range m.Content {
 		b := &m.Content[i]
-		if b.Type != message.BlockText {
+		if !isText(b) {
 			continue
 		}
 		n := unitLen(b.Text)
@@ -111,11 +111,16 @@ func capResult(m message.Message, limit, minKeep int, note notice) message.Messa
 	return withoutForm(m)
 }
 
+// isText also knows result blocks inside a result, as some logs have them.
+func isText(b *message.Block) bool {
+	return b.Type == message.BlockText || b.Type == message.BlockToolResult && b.Text != ""
+}
+
 // textLen is the length of all texts of a message in UTF-16 units.
 func textLen(m *message.Message) int {
 	n := 0
 	for i := range m.Content {
-		if m.Content[i].Type == message.BlockText {
+		if isText(&m.Content[i]) {
 			n += unitLen(m.Content[i].Text)
 		}
 	}
@@ -131,7 +136,7 @@ func overLimit(m *message.Message, limit int) bool {
 func textBytes(m *message.Message) int {
 	n := 0
 	for i := range m.Content {
-		if m.Content[i].Type == message.BlockText {
+		if isText(&m.Content[i]) {
 			n += len(m.Content[i].Text)
 		}
 	}

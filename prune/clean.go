@@ -93,6 +93,9 @@ func replayAssistant(m *message.Message) (message.Message, verdict) {
 	if m.Provider == hostProvider && (m.Model == hostMirror || m.Model == hostInjected) {
 		return *m, dropped
 	}
+	if isBare(m) && isBlank(m.Text()) {
+		return *m, dropped
+	}
 	out, v := filtered(m, func(b *message.Block) bool { return b.Type != message.BlockText || !isSilent(b.Text) })
 	switch {
 	case len(m.Content) == 0 && saidNothing(m):
@@ -102,12 +105,29 @@ func replayAssistant(m *message.Message) (message.Message, verdict) {
 		return *m, kept
 	case v == dropped:
 		return *m, dropped
-	case out.StopReason == message.StopLength && !slices.ContainsFunc(out.Content, func(b message.Block) bool {
-		return !isThinking(&b) && (b.Type != message.BlockText || !isBlank(b.Text))
-	}):
+	case out.StopReason == message.StopLength && isOnlyThinking(&out):
 		return *m, dropped
 	}
 	return out, v
+}
+
+func isOnlyThinking(m *message.Message) bool {
+	thought := false
+	for i := range m.Content {
+		switch b := &m.Content[i]; {
+		case isThinking(b):
+			thought = true
+		case b.Type != message.BlockText || !isBlank(b.Text):
+			return false
+		}
+	}
+	return thought
+}
+
+// isBare reports whether the content was written as a bare string.
+func isBare(m *message.Message) bool {
+	form, ok := m.Extra[keyContent]
+	return ok && len(form) > 0 && form[0] == '"'
 }
 
 // saidNothing reports whether an empty answer is a failure: an error, or an end for which
@@ -162,6 +182,9 @@ func CleanContent(ms []message.Message) []message.Message {
 
 func contentStep(m *message.Message) (message.Message, verdict) {
 	if m.Role != message.RoleUser && m.Role != message.RoleToolResult && m.Role != message.RoleAssistant {
+		return *m, kept
+	}
+	if m.Role == message.RoleUser && isBare(m) {
 		return *m, kept
 	}
 	out, v := chain(m, imageStep, func(m *message.Message) (message.Message, verdict) {

@@ -71,7 +71,7 @@ func (s shrink) apply(m message.Message, note notice) message.Message {
 	room := s.limit
 	m.Content = slices.Clone(m.Content)
 	for i := range m.Content {
-		if b := &m.Content[i]; b.Type == message.BlockText {
+		if b := &m.Content[i]; isText(b) {
 			b.Text = head(droppedNotice(note.entry), room)
 			room -= unitLen(b.Text)
 		}
@@ -93,7 +93,9 @@ type Reduction struct {
 	Results        int // results with text
 	TotalChars     int // their texts
 	Oversized      int // results above MaxChars
-	Shortened      int // results that the aggregate bound would shorten or drop
+	Shortened      int // results that the aggregate bound shortens or drops
+	// Exceeded says that the results were above the aggregate bound after cutting each.
+	Exceeded bool
 
 	// OversizedChars and AggregateReducible are what cutting to the cap frees, and what
 	// the aggregate bound frees after that.
@@ -155,6 +157,7 @@ func Shorten(ms []message.Message, in Input, opts *ToolResultOptions) ([]message
 	if r.Results < 2 || left <= r.AggregateChars {
 		return out, r
 	}
+	r.Exceeded = true
 	notes := noteChooser(out, sizes, r.AggregateChars)
 	touched := make(map[int]bool)
 	current := slices.Clone(out)

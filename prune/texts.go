@@ -2,7 +2,8 @@ package prune
 
 import "strconv"
 
-// What the model reads where something was left out. The lengths of the texts about tool
+// What the model reads where something was left out. None of the notes holds a word for
+// which HasImportantTail would keep it. The lengths of the texts about tool
 // results without an entry are those of OpenClaw 2026.7.1, so that equal limits leave
 // equally much room.
 const (
@@ -45,26 +46,14 @@ func (o notice) text(n int) string {
 	case o.brief:
 		return number + " chars cut; ask for less here]"
 	case o.entry != "":
-		return number + " characters of the result left out; all of it is entry " + o.entry + "]"
+		return number + " characters of the output left out; all of it is entry " + o.entry + "]"
 	default:
-		return number + " characters of the result left out; a narrower call shows them]"
+		return number + " characters of the output left out; a narrower call shows them]"
 	}
 }
 
 // floor is the length of the shortest notice.
 func (o notice) floor() int { return unitLen(o.text(1)) }
-
-// clipped is the notice for n characters in at most limit units.
-func (o notice) clipped(n, limit int) string {
-	s := o.text(n)
-	if !longer(s, limit) {
-		return s
-	}
-	if limit <= 0 {
-		return ""
-	}
-	return head(s, limit-1) + "]"
-}
 
 // shortenedText follows a result of which CacheTTL kept the start and the end.
 func shortenedText(first, last, all int, entry string) string {

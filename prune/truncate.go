@@ -51,7 +51,7 @@ func truncate(text string, limit, minKeep int, note notice) string {
 		kept = ends(text, budget, minKeep)
 	}
 	if kept == "" {
-		kept = cutAtLine(head(text, budget), budget)
+		kept = headLines(text, budget)
 	}
 	return fit(kept, all, limit, note)
 }
@@ -63,7 +63,7 @@ func ends(text string, budget, minKeep int) string {
 	if headRoom <= minKeep {
 		return ""
 	}
-	start := cutAtLine(head(text, headRoom), headRoom)
+	start := headLines(text, headRoom)
 	end := tail(text, tailRoom)
 	if i := strings.IndexByte(end, '\n'); i >= 0 && float64(unitLen(end[:i])) < float64(tailRoom)*lineSlack {
 		end = end[i+1:]
@@ -71,8 +71,13 @@ func ends(text string, budget, minKeep int) string {
 	return start + middleText + end
 }
 
-// cutAtLine ends a piece at its last line end, unless that gives up too much of the room.
-func cutAtLine(piece string, room int) string {
+// headLines is the beginning of text that fits into room, up to a line end if that does not
+// give up too much.
+func headLines(text string, room int) string {
+	piece := head(text, room)
+	if strings.HasPrefix(text[len(piece):], "\n") {
+		return piece
+	}
 	i := strings.LastIndexByte(piece, '\n')
 	if i >= 0 && float64(unitLen(piece[:i])) > float64(room)*(1-lineSlack) {
 		return piece[:i]
@@ -91,7 +96,7 @@ func fit(kept string, all, limit int, note notice) string {
 			return kept + text
 		}
 		if n == 0 {
-			return note.clipped(all, limit)
+			return head(text, limit)
 		}
 		kept = head(kept, max(0, n-over))
 	}

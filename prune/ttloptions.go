@@ -233,28 +233,24 @@ func share(v *float64) float64 {
 	}
 }
 
-// lifetime reads a duration; a bare number is minutes.
+// lifetime reads a duration; a bare number is minutes. No time at all means that nothing
+// expires.
 func lifetime(s string) (time.Duration, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if s == "" {
-		return 0, false
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "m")
 	}
 	if days, ok := strings.CutSuffix(s, "d"); ok {
-		d, err := time.ParseDuration(days + "h")
-		return orNever(24 * d), err == nil
+		d, err = time.ParseDuration(days + "h")
+		d *= 24
 	}
-	for _, unit := range []string{"", "m"} {
-		if d, err := time.ParseDuration(s + unit); err == nil {
-			return orNever(d), true
-		}
+	switch {
+	case err != nil || d < 0:
+		return 0, false
+	case d == 0:
+		return -1, true
+	default:
+		return d, true
 	}
-	return 0, false
-}
-
-// orNever turns no lifetime, which means that nothing expires, into its option.
-func orNever(d time.Duration) time.Duration {
-	if d <= 0 {
-		return -1
-	}
-	return d
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 
@@ -95,29 +94,37 @@ func shortenedNote() *regexp.Regexp {
 }
 
 func cutNote() *regexp.Regexp {
-	return regexp.MustCompile(`\[\.\.\. (\d+) characters of the result left out; a narrower call shows them\]`)
+	return regexp.MustCompile(`\[\.\.\. (\d+) characters of the output left out; a narrower call shows them\]`)
 }
 
 func briefNote() *regexp.Regexp {
 	return regexp.MustCompile(`\[\.\.\. (\d+) chars cut; ask for less here\]`)
 }
 
-// theirClippedNote is theirWords for a notice that had no room: ours ends with a bracket
-// where theirs just stops.
+// Notes about a result that was dropped altogether.
+const (
+	ourDropped   = "[tool output dropped: all results together were too long for the model; run the tool again to see it.]"
+	theirDropped = "[tool result elided: aggregate tool-result budget exceeded; rerun the command if the output is needed]"
+)
+
+// theirClippedNote is theirWords for a notice that was cut because it had no room.
 func theirClippedNote(s string) string {
-	m := regexp.MustCompile(`^\[\.\.\. (\d+) (characters of the result|chars cut).*\]$`).FindStringSubmatch(s)
+	if s != "" && strings.HasPrefix(ourDropped, s) {
+		return theirDropped[:len(s)]
+	}
+	m := regexp.MustCompile(`^\[\.\.\. (\d+) `).FindStringSubmatch(s)
 	if m == nil {
 		return s
 	}
-	number, err := strconv.Atoi(m[1])
-	if err != nil {
-		return s
+	for ours, theirs := range map[string]string{
+		" characters of the output left out; a narrower call shows them]": " more characters truncated; rerun with narrower args if needed]",
+		" chars cut; ask for less here]":                                  " chars truncated; narrow args]",
+	} {
+		if strings.HasPrefix("[... "+m[1]+ours, s) {
+			return ("[... " + m[1] + theirs)[:len(s)]
+		}
 	}
-	full := fmt.Sprintf("[... %d more characters truncated; rerun with narrower args if needed]", number)
-	if m[2] == "chars cut" {
-		full = fmt.Sprintf("[... %d chars truncated; narrow args]", number)
-	}
-	return full[:min(len(full), len(s))]
+	return s
 }
 
 func theirList(ms []message.Message) []any {
