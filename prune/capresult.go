@@ -111,6 +111,41 @@ func capResult(m message.Message, limit, minKeep int, note notice) message.Messa
 	return withoutForm(m)
 }
 
+// fitResult is capResult with the limit kept whatever the number of texts: short ones stay
+// and the longer ones share what is left evenly.
+func fitResult(m message.Message, limit, minKeep int, note notice) message.Message {
+	if m.Role != message.RoleToolResult || !overLimit(&m, limit) {
+		return m
+	}
+	room := evenShare(&m, limit)
+	m.Content = slices.Clone(m.Content)
+	for i := range m.Content {
+		if b := &m.Content[i]; isText(b) {
+			b.Text = truncate(b.Text, room, min(minKeep, room/2), note)
+		}
+	}
+	return withoutForm(m)
+}
+
+// evenShare is the length to which the texts of m must be cut to be limit together.
+func evenShare(m *message.Message, limit int) int {
+	var lengths []int
+	for i := range m.Content {
+		if isText(&m.Content[i]) {
+			lengths = append(lengths, unitLen(m.Content[i].Text))
+		}
+	}
+	slices.Sort(lengths)
+	for i, n := range lengths {
+		share := limit / (len(lengths) - i)
+		if n > share {
+			return share
+		}
+		limit -= n
+	}
+	return limit
+}
+
 // isText also knows result blocks inside a result, as some logs have them.
 func isText(b *message.Block) bool {
 	return b.Type == message.BlockText || b.Type == message.BlockToolResult && b.Text != ""

@@ -104,6 +104,7 @@ func Standard(policy Policy) []Pass {
 // They belong to one session. They take any list and leave only user, assistant and
 // toolResult messages.
 //
+//   - Turns in which a heartbeat got no answer but that all is well go.
 //   - Blank texts, silent replies, the host's own notes, reasoning that a length limit cut
 //     off, unfinished calls and the details of results go. Answers that broke off amid their
 //     calls go with the results. What would be empty says so, or goes.
@@ -118,6 +119,7 @@ func Standard(policy Policy) []Pass {
 func Hygiene(policy Policy) []Pass {
 	r := policy.rules()
 	passes := []Pass{
+		&quietPass{},
 		&cleaner{},
 		&thinkingPass{rules: r},
 		passFunc(func(ms []message.Message, _ Input) []message.Message {

@@ -11,6 +11,7 @@ type shrink struct {
 	at    int
 	limit int  // characters that its texts may have
 	drop  bool // the texts go, and a note of at most limit characters stays
+	even  bool // several texts share the limit evenly, as in fitResult
 }
 
 // A shrinker plans how the tool results of a list come within a bound.
@@ -20,6 +21,7 @@ type shrinker struct {
 	noteOf func(i int) notice
 	// least is what a dropped result keeps of the note that says so.
 	least int
+	even  bool
 	// worth is asked before a message is changed. Optional.
 	worth func(i int, after message.Message) bool
 }
@@ -52,7 +54,7 @@ func (k *shrinker) step(i, size, need int, drop bool) (shrink, int) {
 	if !drop {
 		floor = note.floor()
 	}
-	s := shrink{at: i, limit: max(floor, size-need), drop: drop}
+	s := shrink{at: i, limit: max(floor, size-need), drop: drop, even: k.even}
 	if s.limit >= size {
 		return s, size
 	}
@@ -65,6 +67,9 @@ func (k *shrinker) step(i, size, need int, drop bool) (shrink, int) {
 
 // apply returns the shrunk message.
 func (s shrink) apply(m message.Message, note notice) message.Message {
+	if !s.drop && s.even {
+		return fitResult(m, s.limit, 0, note)
+	}
 	if !s.drop {
 		return capResult(m, s.limit, 0, note)
 	}

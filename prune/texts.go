@@ -1,6 +1,9 @@
 package prune
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // What the model reads where something was left out. None of the notes holds a word for
 // which HasImportantTail would keep it. The lengths of the texts about tool
@@ -55,12 +58,23 @@ func (o notice) text(n int) string {
 // floor is the length of the shortest notice.
 func (o notice) floor() int { return unitLen(o.text(1)) }
 
+const (
+	shortenedStart = "\n\n[Shortened tool output: first "
+	shortenedEnd   = ".]"
+)
+
+// wasShortened recognises a text that ends with shortenedText.
+func wasShortened(text string) bool {
+	i := strings.LastIndex(text, shortenedStart)
+	return i >= 0 && strings.HasSuffix(text, shortenedEnd) && !strings.Contains(text[i+2:], "\n")
+}
+
 // shortenedText follows a result of which CacheTTL kept the start and the end.
 func shortenedText(first, last, all int, entry string) string {
-	s := "\n\n[Shortened tool output: first " + strconv.Itoa(first) + " and last " + strconv.Itoa(last) +
+	s := shortenedStart + strconv.Itoa(first) + " and last " + strconv.Itoa(last) +
 		" of " + strconv.Itoa(all) + " characters are shown"
 	if entry != "" {
 		s += "; all of it is entry " + entry
 	}
-	return s + ".]"
+	return s + shortenedEnd
 }

@@ -97,9 +97,9 @@ func (p *toolResults) extend(ms []message.Message, e tokens.Estimator) {
 func (p *toolResults) rewrite(m *message.Message, e tokens.Estimator) (message.Message, int) {
 	out := *m
 	if s, ok := p.decided(m); ok {
-		out = shrink{limit: s.Limit, drop: s.Drop}.apply(out, notice{entry: m.Key, brief: s.Brief})
+		out = shrink{limit: s.Limit, drop: s.Drop, even: true}.apply(out, notice{entry: m.Key, brief: s.Brief})
 	} else if overLimit(m, p.limit) {
-		out = CapResult(out, p.limit)
+		out = fitResult(out, p.limit, minKeepChars, notice{entry: m.Key})
 		if e.Message(out) > e.Message(*m) {
 			out = *m
 		}
@@ -127,7 +127,7 @@ func (p *toolResults) shrink(ms []message.Message, bound int, e tokens.Estimator
 		sizes[i] = 0
 	}
 	notes := noteChooser(ms, sizes, bound)
-	k := shrinker{ms: ms, sizes: sizes, noteOf: notes, least: leastDropped}
+	k := shrinker{ms: ms, sizes: sizes, noteOf: notes, least: leastDropped, even: true}
 	k.worth = func(i int, after message.Message) bool { return e.Message(after) < e.Message(p.memo.out[i]) }
 	plan, done := k.plan(p.total - int(float64(bound)*(1-p.opts.slack())))
 	if !done {

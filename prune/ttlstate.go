@@ -115,6 +115,9 @@ func (p *cacheTTL) shownText(m *message.Message, how shortening) (string, bool) 
 	}
 	parts, images := segments(m)
 	text := strings.Join(parts, "\n")
+	if wasShortened(text) {
+		return text, images
+	}
 	n, trim := unitLen(text), p.opts.SoftTrim
 	first, last := max(0, trim.Head), max(0, trim.Tail)
 	if n <= max(0, trim.Max) || first+last >= n {
