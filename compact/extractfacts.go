@@ -49,6 +49,9 @@ func sortOf(sentence string) (section, int) {
 	return secDecisions, 0
 }
 
+// maxAsks is how many asks an extract lists.
+const maxAsks = 5
+
 // choose picks the best lines of a section that fit, half of the room for those that were
 // carried, and returns them in their order. Of asks the newest are the best.
 func (e *extract) choose(sec section, room int) []string {
@@ -64,7 +67,7 @@ func (e *extract) choose(sec section, room int) []string {
 	take := func(room int, carried func(bool) bool) int {
 		for _, f := range byWorth {
 			cost := e.count("- " + f.text + "\n")
-			if cost > room || taken[f.text] || !carried(f.carried) {
+			if cost > room || taken[f.text] || !carried(f.carried) || sec == secAsks && len(taken) == maxAsks {
 				continue
 			}
 			taken[f.text] = true
@@ -112,7 +115,7 @@ func cutText(s string, limit int) string {
 var (
 	bulletMark    = regexp.MustCompile(`^(?:[-*•]|\d+[.)])\s+`)
 	sentenceEnd   = regexp.MustCompile(`[.!?]["')\]]?(?:\s+|$)|[。！？]`)
-	ruleWords     = regexp.MustCompile(`(?i)\b(?:must|never|always|do not|don['’]t|only ever|not allowed|require[ds]?|make sure|ensure|avoid|forbidden|at most|at least|remember|important|note that)\b|必须|不要|务必|記住|记住|注意`)
+	ruleWords     = regexp.MustCompile(`(?i)\b(?:must|never|always|only ever|not allowed|require[ds]?|make sure|ensure|avoid|forbidden|at most|at least|remember|important|note that)\b|^(?:please,? )?(?:do not|don['’]t)\b|必须|不要|务必|記住|记住|注意`)
 	todoWords     = regexp.MustCompile(`(?i)\b(?:todo|fixme|next step|still (?:need|have|to)|remaining|left to do|not yet|pending|open question|blocked|will do|need to)\b|待办|还需要`)
-	decisionWords = regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose|chosen|choose|going with|we(?:'|’)?ll use|use .+ instead|instead of|prefer|settled on|switched to|root cause|turned out|confirmed|fixed|because|the .+ is)\b|决定|确认`)
+	decisionWords = regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose|chosen|choose|going with|we(?:'|’)?ll use|use .+ instead|instead of|prefer|settled on|switched to|root cause|turned out|confirmed|fixed|because)\b|决定|确认`)
 )

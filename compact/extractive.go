@@ -41,10 +41,31 @@ func (extractive) Summarize(ctx context.Context, r Request) (Summary, error) {
 	}
 	e := extract{count: tokens.ScriptAware().Text, room: orInt(r.TargetTokens, defaultExtract)}
 	e.readPrevious(r.Previous)
-	for i, s := range segments(r.Source) {
-		e.readSegment(s, i)
+	segs := segments(r.Source)
+	recent := toolsFrom(segs)
+	for i, s := range segs {
+		if s.weight() >= weightAssistant || i >= recent {
+			e.readSegment(s, i)
+		}
 	}
 	return Summary{Text: e.write()}, nil
+}
+
+// maxToolText bounds the tool text that is searched for names, in bytes: the most recent.
+const maxToolText = 128 << 10
+
+// toolsFrom returns the segment from which on tools are listened to.
+func toolsFrom(segs []segment) int {
+	left := maxToolText
+	for i := len(segs) - 1; i >= 0; i-- {
+		if segs[i].weight() < weightAssistant {
+			left -= len(segs[i].text)
+		}
+		if left < 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // The sections of an extract, in the order of their lines.

@@ -113,12 +113,15 @@ type ranked struct {
 	last          int // position of the last segment that has it
 }
 
-// rankIdentifiers lists the identifiers of a source, those that matter most first: by who
-// named them, then how often, then how recently.
+// rankIdentifiers lists the identifiers that people and the model named, those that
+// matter most first: by who named them, then how often, then how recently.
 func rankIdentifiers(segs []segment) []ranked {
 	at := map[string]int{}
 	var out []ranked
 	for i, s := range segs {
+		if s.weight() < weightAssistant {
+			continue
+		}
 		for _, id := range ExtractIdentifiers(s.text) {
 			k, ok := at[id]
 			if !ok {
@@ -143,7 +146,7 @@ const maxNamed = 32
 func requiredIdentifiers(segs []segment) []string {
 	var out []string
 	for _, r := range rankIdentifiers(segs) {
-		if r.weight < weightAssistant || len(out) == maxNamed {
+		if len(out) == maxNamed {
 			break
 		}
 		out = append(out, r.id)

@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -157,10 +159,14 @@ func spaced(s string) string {
 }
 
 func arguments(call message.Block) string {
+	var b bytes.Buffer
 	if len(call.Arguments) == 0 {
 		return "{}"
 	}
-	return string(call.Arguments)
+	if json.Compact(&b, call.Arguments) != nil {
+		return string(call.Arguments)
+	}
+	return b.String()
 }
 
 // toolName is a name as it may stand in a label.

@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -67,28 +68,32 @@ func (j *job) write(ctx context.Context, p *Plan, need required) (draft, error) 
 // fromModel asks for the summary of the history, and for one of a begun turn. A history
 // without messages keeps its previous summary as it is.
 func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []string) (string, error) {
+	history, turn := p.Summarise, p.TurnPrefix
+	if j.s.exact() { // a copy of sentences says the same about both
+		history, turn = slices.Concat(history, turn), nil
+	}
 	text := p.Previous
-	if len(p.Summarise) > 0 {
+	if len(history) > 0 {
 		st := stage{previous: p.Previous, names: need.names}
 		st.rules = instructionSet{task: firstInstructions, sections: true, missing: missing}
 		if p.Previous != "" {
 			st.rules.task = updateInstructions
 		}
-		st.pieces = j.source(p.Summarise, st)
+		st.pieces = j.source(history, st)
 		var err error
 		if text, err = j.run(ctx, st); err != nil {
 			return "", err
 		}
 	}
-	if len(p.TurnPrefix) == 0 {
+	if len(turn) == 0 {
 		return text, nil
 	}
 	alone := text == ""
 	st := stage{rules: instructionSet{task: prefixInstructions, sections: alone}}
-	if len(p.Summarise) == 0 {
+	if len(history) == 0 {
 		st.names, st.rules.missing = need.names, missing
 	}
-	st.pieces = j.source(p.TurnPrefix, st)
+	st.pieces = j.source(turn, st)
 	begun, err := j.run(ctx, st)
 	if err != nil {
 		return "", fmt.Errorf("summarising the begun turn: %w", err)
@@ -99,11 +104,17 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 	return joinTurn(text, begun), nil
 }
 
+// exact reports whether the summary is made without a model.
+func (s *settings) exact() bool {
+	_, ok := s.Summarizer.(extractive)
+	return ok && len(s.Failover) == 0
+}
+
 // joinTurn adds the summary of a begun turn to that of the history before it. Both have
 // sections; those of the turn become smaller ones.
 func joinTurn(history, begun string) string {
 	begun = strings.ReplaceAll("\n"+begun, "\n## ", "\n### ")[1:]
-	begun = strings.TrimSpace(strings.TrimPrefix(begun, extractMark))
+	begun = strings.TrimSpace(begun)
 	return strings.TrimRight(withoutSection(history, headTurn), "\n") + "\n\n" + headTurn + "\n" + begun
 }
 

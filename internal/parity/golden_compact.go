@@ -25,6 +25,7 @@ func compactFuncs() map[string]goldenFunc {
 		"computeFileLists":            goldenFileLists,
 	}
 	maps.Copy(all, overflowFuncs())
+	maps.Copy(all, summaryFuncs())
 	return all
 }
 
