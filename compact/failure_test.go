@@ -1,0 +1,343 @@
+package compact_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/compact"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+func manual() ce.CompactParams {
+	return ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerManual}
+}
+
+// A summary that does not come leaves the log as it was, byte for byte.
+func TestC10_NoUsableSummary(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		replies []compact.Reply
+		want    ce.CompactionReason
+		calls   int
+	}{
+		{name: "a reasoning only", replies: []compact.Reply{{Text: "<think>The user wants…</think>\n"}}, want: ce.ReasonSummaryEmpty, calls: 2},
+		{name: "a reasoning without an end", replies: []compact.Reply{{Text: "<thinking>Let me see"}}, want: ce.ReasonSummaryEmpty, calls: 2},
+		{name: "b blank", replies: []compact.Reply{{Text: " \n\t"}}, want: ce.ReasonSummaryEmpty, calls: 2},
+		{name: "c tool call", replies: []compact.Reply{{Text: `{"name":"read","arguments":{"path":"x"}}`}}, want: ce.ReasonSummaryEmpty, calls: 2},
+		{name: "c tool call tag", replies: []compact.Reply{{Text: "<tool_call>read</tool_call>"}}, want: ce.ReasonSummaryEmpty, calls: 2},
+		{name: "d rate limited", replies: []compact.Reply{{Err: &compact.RateLimitError{}}}, want: ce.ReasonProviderUnavailable, calls: 3},
+		{name: "d broken connection", replies: []compact.Reply{{Err: errors.New("connection reset")}}, want: ce.ReasonProviderUnavailable, calls: 3},
+		{name: "e longer than its source", replies: []compact.Reply{{Text: strings.Repeat("Everything is important and was said at length. ", 2000)}}, want: ce.ReasonNoProgress, calls: 2},
+		{name: "credentials", replies: []compact.Reply{{Err: &compact.AuthError{Err: errors.New("bad key")}}}, want: ce.ReasonProviderUnavailable, calls: 1},
+		{name: "refusal", replies: []compact.Reply{{Text: "I'm sorry, but I can't help with that."}}, want: ce.ReasonSummaryRejected, calls: 1},
+		{name: "typed refusal", replies: []compact.Reply{{Err: &compact.RefusedError{}}}, want: ce.ReasonSummaryRejected, calls: 1},
+		{name: "spend limit", replies: []compact.Reply{{Err: fmt.Errorf("budget: %w", compact.ErrSpendLimited)}}, want: ce.ReasonSpendLimited, calls: 1},
+		{name: "too large for ever", replies: []compact.Reply{{Err: &compact.TooLargeError{}}}, want: ce.ReasonTooLarge, calls: 4},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, log := newLog(t, talk(20)...)
+				before := dump(t, log)
+				s := compact.Scripted(tt.replies...)
+				c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s})
+				p := ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerTimeout}
+				res, err := c.CompactSession(t.Context(), p)
+				require.NoError(t, err)
+				require.False(t, res.OK)
+				require.False(t, res.Compacted)
+				require.Equal(t, tt.want, res.Reason)
+				require.Contains(t, res.Detail, tt.want.Sentence())
+				require.Equal(t, before, dump(t, log))
+				require.Len(t, s.Requests(), tt.calls)
+
+				// In the same turn no summariser is asked again unless somebody insists.
+				res, err = c.CompactSession(t.Context(), p)
+				require.NoError(t, err)
+				require.Equal(t, tt.want, res.Reason)
+				require.Len(t, s.Requests(), tt.calls)
+				p.Force = true
+				_, err = c.CompactSession(t.Context(), p)
+				require.NoError(t, err)
+				require.Greater(t, len(s.Requests()), tt.calls)
+				require.Equal(t, before, dump(t, log))
+			})
+		})
+	}
+}
+
+func TestC10_SecondAnswerCounts(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(20)...)
+	s := compact.Scripted(compact.Reply{Text: "<think>hm</think>"}, compact.Reply{Text: "The migration locks tables."})
+	res, err := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s}).CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	require.False(t, s.Requests()[0].Aggressive)
+	require.True(t, s.Requests()[1].Aggressive)
+}
+
+func TestC10_ExtractStandsInWhereAllowed(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []compact.Policy{compact.PolicyNever, compact.PolicyPressure, compact.PolicyAlways} {
+		for _, budget := range []int{0, 2_000} {
+			t.Run(fmt.Sprintf("%s/%d", policy, budget), func(t *testing.T) {
+				t.Parallel()
+				store, log := newLog(t, talk(20)...)
+				c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: compact.Scripted(), Extractive: policy})
+				p := manual()
+				p.TokenBudget = budget
+				res, err := c.CompactSession(t.Context(), p)
+				require.NoError(t, err)
+				want := policy == compact.PolicyAlways || policy == compact.PolicyPressure && budget > 0
+				require.Equal(t, want, res.Compacted, res.Detail)
+				if want {
+					require.Contains(t, view(t, log).Messages[0].Summary, "without a model")
+					var d compact.Details
+					require.NoError(t, json.Unmarshal(res.Result.Details, &d))
+					require.Equal(t, ce.ReasonSummaryEmpty, d.Fallback)
+				}
+			})
+		}
+	}
+}
+
+func TestC11_SummariserInputIsBounded(t *testing.T) {
+	t.Parallel()
+	const window = 20_000
+	var ms []message.Message
+	for i := range 851 {
+		ms = append(ms, message.Custom("extension", message.Text(fmt.Sprintf("event %d: %s", i, strings.Repeat("state changed; ", 30)))))
+	}
+	ms = append(ms, call("big"), message.ToolResult("big", "read", message.Text(strings.Repeat("漢字 data ", 40_000))))
+	ms = append(ms, talk(5)...)
+	store, log := newLog(t, ms...)
+	refuse := compact.Scripted(compact.Reply{Err: &compact.TooLargeError{}})
+	probe := &probe{Summarizer: compact.Scripted(compact.Reply{Text: "Events came in; nothing else."}), window: window}
+	c := compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: probe})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	require.Greater(t, probe.most, window/4, "the window is used")
+	require.LessOrEqual(t, probe.most, window*10/12)
+	require.Greater(t, probe.calls, 3)
+	var d compact.Details
+	require.NoError(t, json.Unmarshal(res.Result.Details, &d))
+	require.Equal(t, probe.calls, d.Calls)
+	require.LessOrEqual(t, d.Calls, compact.DefaultMaxCalls)
+
+	store, log = newLog(t, ms...)
+	c = compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: refuse, Extractive: compact.PolicyAlways})
+	res, err = c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, "it ends with a deterministic summary: %s", res.Detail)
+	require.Len(t, refuse.Requests(), 4, "the oldest fifth goes three times")
+	for i := 1; i < 4; i++ {
+		require.Less(t, len(refuse.Requests()[i].Source), len(refuse.Requests()[i-1].Source))
+	}
+	require.Contains(t, view(t, log).Messages[0].Summary, "without a model")
+}
+
+// A probe measures what a summariser is sent.
+type probe struct {
+	compact.Summarizer
+	window, most, calls int
+}
+
+func (p *probe) Describe() compact.Model {
+	return compact.Model{Provider: "p", Name: "m", Window: p.window}
+}
+
+func (p *probe) Summarize(ctx context.Context, r compact.Request) (compact.Summary, error) {
+	n := tokens.ScriptAware().Text(r.Source + r.Previous + r.Instructions + strings.Join(r.Identifiers, "\n"))
+	p.most = max(p.most, n)
+	p.calls++
+	return p.Summarizer.Summarize(ctx, r)
+}
+
+func TestTooLargeOnceIsSentSmaller(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(20)...)
+	s := compact.Scripted(compact.Reply{Err: errors.New("prompt is too long: 9 tokens > 8 maximum")}, compact.Reply{Text: "The migration locks tables."})
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: compact.WithCompleter(completer{s})})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	var d compact.Details
+	require.NoError(t, json.Unmarshal(res.Result.Details, &d))
+	require.Positive(t, d.LeftOut)
+}
+
+// A completer answers from a script.
+type completer struct{ script *compact.Script }
+
+func (c completer) Complete(ctx context.Context, r ce.CompletionRequest) (ce.Completion, error) {
+	s, err := c.script.Summarize(ctx, compact.Request{Source: r.System + "\n" + r.Messages[0].Text(), TargetTokens: r.MaxTokens})
+	return ce.Completion{Text: s.Text}, err
+}
+
+func TestRetryWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := newLog(t, talk(20)...)
+		s := compact.Scripted(
+			compact.Reply{Err: errors.New("reset")},
+			compact.Reply{Err: &compact.RateLimitError{RetryAfter: 20 * time.Second}},
+			compact.Reply{Text: "The migration locks tables."},
+		)
+		c := compactor(t, store, &compact.Options{
+			KeepRecent: 800, Summarizer: s,
+			Retry: compact.Retry{Jitter: func() float64 { return 0.5 }},
+		})
+		start := time.Now()
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err)
+		require.True(t, res.Compacted, res.Detail)
+		require.Equal(t, 550*time.Millisecond+20*time.Second, time.Since(start))
+	})
+}
+
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(20)...)
+	first := compact.Scripted(compact.Reply{Err: &compact.AuthError{}})
+	second := compact.Scripted(compact.Reply{Text: "The migration locks tables."})
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: first, Failover: []compact.Summarizer{second}})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	require.NotEmpty(t, second.Requests())
+}
+
+func TestBreakerOpensAndCloses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, log := newLog(t, talk(20)...)
+		s := compact.Scripted(
+			compact.Reply{Err: &compact.AuthError{}}, compact.Reply{Err: &compact.AuthError{}},
+			compact.Reply{Text: "The migration locks tables."},
+		)
+		c := compactor(t, store, &compact.Options{
+			KeepRecent: 800, Summarizer: s, Breaker: compact.Breaker{Failures: 2, Pause: time.Minute},
+		})
+		again := func() ce.CompactResult {
+			// Another turn, so that only the breaker is in the way.
+			appendAll(t, log, message.User("next question"))
+			res, err := c.CompactSession(t.Context(), ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerBytes})
+			require.NoError(t, err)
+			return res
+		}
+		again()
+		again()
+		require.Len(t, s.Requests(), 2)
+		require.Equal(t, ce.ReasonProviderUnavailable, again().Reason)
+		require.Len(t, s.Requests(), 2, "the breaker is open")
+		time.Sleep(time.Minute)
+		require.True(t, again().Compacted)
+	})
+}
+
+func TestBreakerForced(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(20)...)
+	s := compact.Scripted(compact.Reply{Err: &compact.AuthError{}}, compact.Reply{Text: "The migration locks tables."})
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s, Breaker: compact.Breaker{Failures: 1}})
+	_, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	res, err := c.CompactSession(t.Context(), ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerThreshold, Force: true})
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+}
+
+func TestDeadlineAndCancellation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, log := newLog(t, talk(20)...)
+		before := dump(t, log)
+		slow := compact.Scripted(compact.Reply{Text: "late", After: time.Hour})
+		c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: slow})
+
+		start := time.Now()
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err, "its own deadline is an ordinary failure")
+		require.Equal(t, ce.ReasonDeadline, res.Reason)
+		require.Equal(t, compact.DefaultTimeout, time.Since(start))
+
+		cause := errors.New("user pressed stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		res, err = c.CompactSession(ctx, manual())
+		require.ErrorIs(t, err, cause)
+		require.Equal(t, ce.ReasonCancelled, res.Reason)
+		require.False(t, res.OK)
+
+		res, err = c.CompactSession(ctx, manual())
+		require.ErrorIs(t, err, cause, "nothing is done for a caller who is gone")
+		require.Equal(t, ce.ReasonCancelled, res.Reason)
+
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		res, err = c.CompactSession(short, manual())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, ce.ReasonDeadline, res.Reason)
+		require.Equal(t, before, dump(t, log))
+	})
+}
+
+func TestSupersededByAnotherCompaction(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(20)...)
+	other := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: compact.Scripted(compact.Reply{Text: "other"})})
+	c := compactor(t, store, &compact.Options{
+		KeepRecent: 800,
+		Summarizer: compact.Scripted(compact.Reply{Text: "mine"}),
+		Before: func(ctx context.Context, _ compact.Cycle) error {
+			res, err := other.CompactSession(ctx, manual())
+			require.True(t, res.Compacted)
+			return err
+		},
+	})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.Equal(t, ce.ReasonSuperseded, res.Reason)
+	require.True(t, res.OK)
+	require.False(t, res.Compacted)
+	require.Contains(t, view(t, log).Messages[0].Summary, "other")
+}
+
+func TestRowsThatArriveMeanwhileStay(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(20)...)
+	c := compactor(t, store, &compact.Options{
+		KeepRecent: 800, Summarizer: compact.Scripted(compact.Reply{Text: "mine"}),
+		Before: func(context.Context, compact.Cycle) error {
+			appendAll(t, log, message.User("one more thing"))
+			return nil
+		},
+	})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	ms := view(t, log).Messages
+	require.Equal(t, "one more thing", ms[len(ms)-1].Text())
+}
+
+func TestUnknownSession(t *testing.T) {
+	t.Parallel()
+	c := compactor(t, transcript.NewMemory(), nil)
+	_, err := c.CompactSession(t.Context(), manual())
+	require.ErrorContains(t, err, `"s"`)
+}
