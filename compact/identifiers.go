@@ -30,7 +30,7 @@ var identifier = regexp.MustCompile(
 const (
 	minIdentifier = 4
 	maxIdentifier = 200 // bytes; longer ones are data
-	identifierEnd = ".,;:!?)]}'\"`*_>"
+	identifierEnd = ".,;:!?'\"`*_>"
 )
 
 // ExtractIdentifiers lists the identifiers of a text as they stand there, each once, in
@@ -40,8 +40,8 @@ func ExtractIdentifiers(text string) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, id := range identifier.FindAllString(text, -1) {
-		id = strings.TrimRight(strings.TrimSpace(id), identifierEnd)
-		if id = trimUnbalanced(id); len(id) < minIdentifier || len(id) > maxIdentifier || seen[id] {
+		id = trimEnd(strings.TrimSpace(id))
+		if len(id) < minIdentifier || len(id) > maxIdentifier || seen[id] {
 			continue
 		}
 		seen[id] = true
@@ -50,12 +50,22 @@ func ExtractIdentifiers(text string) []string {
 	return out
 }
 
-// trimUnbalanced takes a closing bracket off that the identifier did not open.
-func trimUnbalanced(id string) string {
-	if i := strings.IndexAny(id, ")]}"); i >= 0 && !strings.ContainsAny(id[:i], "([{") {
-		return id[:i]
+// trimEnd takes off what belongs to the sentence around an identifier: punctuation, and
+// what follows a closing bracket that the identifier did not open.
+func trimEnd(id string) string {
+	depth := map[rune]int{}
+	opens := map[rune]rune{')': '(', ']': '[', '}': '{'}
+	for i, r := range id {
+		switch open, closes := opens[r]; {
+		case closes && depth[open] == 0:
+			return trimEnd(id[:i])
+		case closes:
+			depth[open]--
+		case r == '(' || r == '[' || r == '{':
+			depth[r]++
+		}
 	}
-	return id
+	return strings.TrimRight(id, identifierEnd)
 }
 
 // A segment is what one speaker said in a source.
