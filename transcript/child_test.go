@@ -84,7 +84,7 @@ func childAppends(ctx context.Context, log transcript.Log, count int) error {
 // childChurns appends and rewrites until it is killed. It says "+ text" for each message stored
 // and "~ text" for each new text of the first message.
 func childChurns(ctx context.Context, log transcript.Log, round int) error {
-	filling := strings.Repeat("filling ", 20_000)
+	filling := strings.Repeat("filling ", 2_000)
 	for i := 0; ; i++ {
 		one, two := fmt.Sprintf("r%d-%d-a", round, i), fmt.Sprintf("r%d-%d-b", round, i)
 		if _, err := log.Append(ctx, user(one), assistant(filling), user(two)); err != nil {

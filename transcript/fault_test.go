@@ -57,7 +57,7 @@ func TestFault_KillNineInALoopOfAppendsAndRewrites(t *testing.T) {
 			dir, stored = newSessionDir(t), nil
 		}
 		cmd, out := startChild(t, fmt.Sprintf("churn:%d", round), dir)
-		lives := 3 + round%17
+		lives := 3 + round%11
 		rewritten := ""
 		for out.Scan() {
 			kind, text, _ := strings.Cut(out.Text(), " ")
