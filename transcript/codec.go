@@ -78,7 +78,7 @@ func (w *objectWriter) raw(name string, value []byte) {
 		w.buf.WriteByte(',')
 	}
 	w.names = append(w.names, name)
-	w.buf.Write(encodeString(name))
+	w.buf.Write(jsonx.AppendKey(nil, name))
 	w.buf.WriteByte(':')
 	w.buf.Write(jsonx.OneLine(value)) // a row is one line
 }
@@ -140,8 +140,8 @@ func decodeRow(line []byte, version int) (Entry, error) {
 	}
 	var e Entry
 	for _, f := range fields {
-		if f.name == "type" {
-			s, _ := rawString(f.val)
+		if string(f.Key) == "type" {
+			s, _ := rawString(f.Value)
 			e.Type = EntryType(s)
 		}
 	}
@@ -154,22 +154,22 @@ func decodeRow(line []byte, version int) (Entry, error) {
 }
 
 func (e *Entry) decodeField(f field, version int) error {
-	switch f.name {
+	switch string(f.Key) {
 	case "type", fieldBatch, fieldKey:
 		return nil
 	case "id":
-		e.ID, _ = rawString(f.val)
+		e.ID, _ = rawString(f.Value)
 		return nil
 	case "parentId":
-		e.ParentID, _ = rawString(f.val)
+		e.ParentID, _ = rawString(f.Value)
 		return nil
 	case "appendMode":
-		if s, _ := rawString(f.val); s == "side" {
+		if s, _ := rawString(f.Value); s == "side" {
 			e.Side = true
 			return nil
 		}
 	case "timestamp":
-		if t, ok := parseTime(f.val); ok {
+		if t, ok := parseTime(f.Value); ok {
 			e.Timestamp = t
 			return nil
 		}
@@ -180,7 +180,7 @@ func (e *Entry) decodeField(f field, version int) error {
 	}
 	done, err := e.decodeContent(f, version)
 	if err == nil && !done {
-		e.setExtra(f.name, bytes.Clone(f.val))
+		e.setExtra(string(f.Key), bytes.Clone(f.Value))
 	}
 	return err
 }
@@ -189,8 +189,8 @@ func (e *Entry) decodeField(f field, version int) error {
 // in Extra.
 func (e *Entry) decodeContent(f field, version int) (bool, error) {
 	switch {
-	case e.Type == EntryMessage && f.name == "message" && f.val[0] == '{':
-		m, err := decodeMessage(f.val)
+	case e.Type == EntryMessage && string(f.Key) == "message" && f.Value[0] == '{':
+		m, err := decodeMessage(f.Value)
 		if err != nil {
 			return false, fmt.Errorf("decoding message: %w", err)
 		}
@@ -209,11 +209,11 @@ func (e *Entry) decodeContent(f field, version int) (bool, error) {
 			e.Summary = &BranchSummary{}
 		}
 		var ok bool
-		switch f.name {
+		switch string(f.Key) {
 		case "fromId":
-			e.Summary.FromID, ok = rawString(f.val)
+			e.Summary.FromID, ok = rawString(f.Value)
 		case "summary":
-			e.Summary.Summary, ok = rawString(f.val)
+			e.Summary.Summary, ok = rawString(f.Value)
 		}
 		return ok, nil
 	}
@@ -222,17 +222,17 @@ func (e *Entry) decodeContent(f field, version int) (bool, error) {
 
 func (c *Compaction) decodeField(f field, version int) bool {
 	var ok bool
-	switch f.name {
+	switch string(f.Key) {
 	case "summary":
-		c.Summary, ok = rawString(f.val)
+		c.Summary, ok = rawString(f.Value)
 	case "firstKeptEntryId":
-		c.FirstKeptEntryID, ok = rawString(f.val)
+		c.FirstKeptEntryID, ok = rawString(f.Value)
 	case "firstKeptEntryIndex":
 		ok = version < 2
 	case "tokensBefore":
-		c.TokensBefore, ok = rawInt(f.val)
+		c.TokensBefore, ok = rawInt(f.Value)
 	case "details":
-		c.Details, ok = bytes.Clone(f.val), true
+		c.Details, ok = bytes.Clone(f.Value), true
 	}
 	return ok
 }
@@ -308,8 +308,8 @@ func decodeHeader(line []byte) (Header, error) {
 	h := Header{Version: 1}
 	var typ string
 	for _, f := range fields {
-		s, _ := rawString(f.val)
-		switch f.name {
+		s, _ := rawString(f.Value)
+		switch string(f.Key) {
 		case "type":
 			typ = s
 		case "id":
@@ -321,7 +321,7 @@ func decodeHeader(line []byte) (Header, error) {
 		case "boundary":
 			h.Boundary = s
 		case "version":
-			if n, ok := rawInt(f.val); ok && n > 0 {
+			if n, ok := rawInt(f.Value); ok && n > 0 {
 				h.Version = n
 			}
 		case "timestamp":
@@ -356,8 +356,8 @@ func encodeHeader(h Header, old []byte) []byte {
 		return w.end()
 	}
 	for _, f := range fields {
-		if !w.has(f.name) {
-			w.raw(f.name, f.val)
+		if !w.has(string(f.Key)) {
+			w.raw(string(f.Key), f.Value)
 		}
 	}
 	return w.end()

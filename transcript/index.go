@@ -109,7 +109,7 @@ func (x *indexer) row(l fileLine) {
 		if len(x.parts) == x.want {
 			x.flush()
 		}
-	case info.batch > 1:
+	case info.batch > 1 && info.bad == nil:
 		x.parts, x.want = append(x.parts[:0], part{info, r}), info.batch
 	default:
 		x.t.add(info, r, l.text)

@@ -248,10 +248,10 @@ func patched(object []byte, name string, value []byte) []byte {
 	}
 	w := objectWriter{}
 	for _, f := range fields {
-		if f.name == name {
-			f.val = value
+		if string(f.Key) == name {
+			f.Value = value
 		}
-		w.raw(f.name, f.val)
+		w.raw(string(f.Key), f.Value)
 	}
 	return w.end()
 }
@@ -263,8 +263,8 @@ func fieldOf(object []byte, name string) []byte {
 		return nil
 	}
 	for i := len(fields) - 1; i >= 0; i-- {
-		if fields[i].name == name {
-			return fields[i].val
+		if string(fields[i].Key) == name {
+			return fields[i].Value
 		}
 	}
 	return nil

@@ -125,8 +125,8 @@ func withoutBatch(line []byte) []byte {
 	}
 	w := objectWriter{}
 	for _, f := range fields {
-		if f.name != fieldBatch {
-			w.raw(f.name, f.val)
+		if string(f.Key) != fieldBatch {
+			w.raw(string(f.Key), f.Value)
 		}
 	}
 	return w.end()
@@ -193,7 +193,8 @@ func (b *fileBackend) migrate(s *session) error {
 	return nil
 }
 
-// migrated writes the file as version 3. Lines that are no rows stay as they are.
+// migrated writes the file as version 3. Lines that are no rows stay as they are; an end that is
+// cut off stays in the old file only.
 func (b *fileBackend) migrated(s *session) ([]byte, error) {
 	rows := make(map[int32]int32, len(s.t.rows))
 	for i := range s.t.rows {
@@ -222,13 +223,6 @@ func (b *fileBackend) migrated(s *session) ([]byte, error) {
 		out.WriteByte('\n')
 		return nil
 	})
-	if err == nil && b.size > b.x.end { // a torn row stays what it is: a line that cannot be read
-		torn := make([]byte, b.size-b.x.end)
-		if _, err = b.f.ReadAt(torn, b.x.end); err == nil {
-			out.Write(bytes.Trim(torn, "\r\n"))
-			out.WriteByte('\n')
-		}
-	}
 	return out.Bytes(), err
 }
 
@@ -242,16 +236,16 @@ func migratedRow(snap *snapshot, i int32, line []byte) ([]byte, error) {
 	r := &snap.rows[i]
 	w := objectWriter{}
 	for _, f := range fields {
-		switch f.name {
+		switch string(f.Key) {
 		case "id", "parentId", "firstKeptEntryIndex":
 		case "message":
-			raw, err := migratedMessage(f.val)
+			raw, err := migratedMessage(f.Value)
 			if err != nil {
 				return nil, err
 			}
-			w.raw(f.name, raw)
+			w.raw(string(f.Key), raw)
 		default:
-			w.raw(f.name, f.val)
+			w.raw(string(f.Key), f.Value)
 		}
 	}
 	w.str("id", r.id)
@@ -274,11 +268,11 @@ func migratedMessage(raw []byte) ([]byte, error) {
 	w := objectWriter{}
 	old := false
 	for _, f := range fields {
-		if s, _ := rawString(f.val); f.name == "role" && s == "hookMessage" {
+		if s, _ := rawString(f.Value); string(f.Key) == "role" && s == "hookMessage" {
 			old = true
-			f.val = []byte(`"custom"`)
+			f.Value = []byte(`"custom"`)
 		}
-		w.raw(f.name, f.val)
+		w.raw(string(f.Key), f.Value)
 	}
 	if !old {
 		return raw, nil

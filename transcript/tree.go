@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -161,8 +162,10 @@ func (t *tree) parentOf(info rowInfo, line int32, id string, at int32) int32 {
 
 func (t *tree) keptOf(info rowInfo, at int32) int32 {
 	if t.version < 2 && info.keptIndex > 0 {
-		if i := info.keptIndex - 1; i < len(t.rows) {
-			return int32(i)
+		for i := info.keptIndex - 1; i < len(t.rows); i++ {
+			if !t.rows[i].bad {
+				return int32(i)
+			}
 		}
 		return none
 	}
@@ -280,42 +283,70 @@ func readInfo(fields []field, scanErr error) (rowInfo, error) {
 	var info rowInfo
 	var role error
 	for _, f := range fields {
-		s, isString := rawString(f.val)
-		switch f.name {
+		switch string(f.Key) {
 		case "type":
-			info.typ = EntryType(s)
+			info.typ = entryType(f.Value)
 		case "id":
-			info.id, info.hasID = s, isString && s != ""
-			if !isString && string(f.val) != "null" {
+			info.id, info.hasID = rawString(f.Value)
+			if !info.hasID && string(f.Value) != "null" {
 				info.bad = errors.New("id is not a string")
 			}
+			info.hasID = info.id != ""
 		case "parentId":
-			info.parent, info.parentKnown = s, isString || string(f.val) == "null"
+			info.parent, info.parentKnown = rawRef(f.Value)
 		case "appendMode":
-			info.side = s == "side"
-		case "targetId":
-			info.target, info.targetKnown = s, isString || string(f.val) == "null"
-		case "appendParentId":
-			if isString {
-				info.appendUnder = &s
-			}
-		case "firstKeptEntryId":
-			info.kept = s
-		case "firstKeptEntryIndex":
-			info.keptIndex, _ = rawInt(f.val)
+			info.side = string(f.Value) == `"side"`
 		case "message":
-			info.role, role = readRole(f.val)
-		case fieldKey:
-			info.key = s
-		case fieldBatch:
-			info.batch, _ = rawInt(f.val)
-		case fieldGeneration:
-			if n, ok := rawInt(f.val); ok && n > 0 {
-				info.generation = Generation(n)
-			}
+			info.role, role = readRole(f.Value)
+		default:
+			info.readRest(f)
 		}
 	}
 	return info.check(fields, role, scanErr)
+}
+
+// readRest looks at members that few rows have.
+func (info *rowInfo) readRest(f field) {
+	switch string(f.Key) {
+	case "targetId":
+		info.target, info.targetKnown = rawRef(f.Value)
+	case "appendParentId":
+		if s, ok := rawString(f.Value); ok {
+			info.appendUnder = &s
+		}
+	case "firstKeptEntryId":
+		info.kept, _ = rawString(f.Value)
+	case "firstKeptEntryIndex":
+		info.keptIndex, _ = rawInt(f.Value)
+	case fieldKey:
+		info.key, _ = rawString(f.Value)
+	case fieldBatch:
+		info.batch, _ = rawInt(f.Value)
+	case fieldGeneration:
+		if n, ok := rawInt(f.Value); ok && n > 0 {
+			info.generation = Generation(n)
+		}
+	}
+}
+
+// rawRef decodes a reference to a row, which may be null.
+func rawRef(raw []byte) (string, bool) {
+	s, ok := rawString(raw)
+	return s, ok || string(raw) == "null"
+}
+
+// entryType decodes a type; the common ones without allocating.
+func entryType(raw []byte) EntryType {
+	switch string(raw) {
+	case `"message"`:
+		return EntryMessage
+	case `"custom"`:
+		return EntryCustom
+	case `"session"`:
+		return "session"
+	}
+	s, _ := rawString(raw)
+	return EntryType(s)
 }
 
 // check decides what a scanned row is good for.
@@ -344,26 +375,26 @@ func (info rowInfo) check(fields []field, role, scanErr error) (rowInfo, error) 
 }
 
 func hasField(fields []field, name string) bool {
-	return slices.ContainsFunc(fields, func(f field) bool { return f.name == name })
+	return slices.ContainsFunc(fields, func(f field) bool { return string(f.Key) == name })
 }
 
-// readRole returns the role of a message, or what is wrong with a message that cannot be one.
+// readRole returns the role of a message, or what is wrong with a message that cannot be one. The
+// message is valid JSON.
 func readRole(raw []byte) (string, error) {
-	if raw[0] != '{' {
+	if jsonx.KindOf(raw) != jsonx.Map {
 		return "", errors.New("message is not an object")
 	}
-	fields, err := scanObject(raw, make([]field, 0, 12))
-	if err != nil {
-		return "", err
-	}
-	for i := len(fields) - 1; i >= 0; i-- {
-		if fields[i].name != "role" {
-			continue
-		}
-		if s, ok := rawString(fields[i].val); ok && strings.TrimSpace(s) != "" {
+	switch role := jsonx.Get(raw, "role"); string(role) {
+	case `"user"`:
+		return "user", nil
+	case `"assistant"`:
+		return "assistant", nil
+	case `"toolResult"`:
+		return "toolResult", nil
+	default:
+		if s, ok := rawString(role); ok && !blank(s) {
 			return s, nil
 		}
-		break
+		return "", errors.New("message has no role")
 	}
-	return "", errors.New("message has no role")
 }

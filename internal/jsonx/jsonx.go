@@ -85,7 +85,7 @@ func KindOf(raw []byte) Kind {
 // Check returns nil for one valid JSON value and else the error of encoding/json,
 // which carries the offset.
 func Check(data []byte) error {
-	if json.Valid(data) {
+	if valid(data) {
 		return nil
 	}
 	var v json.RawMessage
