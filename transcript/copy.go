@@ -42,9 +42,9 @@ func transplant(ctx context.Context, dst Store, h Header, fill func(Log) error) 
 }
 
 func copyRows(ctx context.Context, to Log, src Reader) error {
-	put := appendTree
+	put := treeAppender(to)
 	if g, ok := to.(grafter); ok {
-		put = func(ctx context.Context, _ Log, entries []Entry) error { return g.graft(ctx, entries) }
+		put = g.graft
 	}
 	var rows []Entry
 	for e, err := range src.Entries(ctx) {
@@ -53,29 +53,43 @@ func copyRows(ctx context.Context, to Log, src Reader) error {
 		}
 		rows = append(rows, e)
 		if len(rows) == graftRows {
-			if err := put(ctx, to, rows); err != nil {
+			if err := put(ctx, rows); err != nil {
 				return err
 			}
 			rows = nil
 		}
 	}
-	return put(ctx, to, rows)
+	return put(ctx, rows)
 }
 
-// appendTree copies rows with what every Log can do.
-func appendTree(ctx context.Context, to Log, entries []Entry) error {
-	for _, e := range entries {
-		if e.Type == EntryLeaf || !e.Type.Valid() {
-			continue
+// treeAppender copies rows with what every Log can do. Leaf rows are not appended: it moves the
+// leaf itself, and what hangs under them hangs under their target.
+func treeAppender(to Log) func(context.Context, []Entry) error {
+	targets := make(map[string]string)
+	seen := map[string]bool{"": true}
+	return func(ctx context.Context, entries []Entry) error {
+		for _, e := range entries {
+			parent := e.ParentID
+			if target, ok := targets[parent]; ok {
+				parent = target
+			}
+			if e.Type == EntryLeaf {
+				targets[e.ID] = parent
+				if target := e.Field("targetId"); seen[target] {
+					targets[e.ID] = target
+				}
+				continue
+			}
+			seen[e.ID] = true
+			if err := to.SetLeaf(ctx, parent); err != nil {
+				return err
+			}
+			if _, err := to.Append(ctx, e); err != nil {
+				return err
+			}
 		}
-		if err := to.SetLeaf(ctx, e.ParentID); err != nil {
-			return err
-		}
-		if _, err := to.Append(ctx, e); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
 }
 
 // copyLeaf makes the active branch of src the active one of the copy.

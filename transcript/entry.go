@@ -48,7 +48,8 @@ type Entry struct {
 	Side      bool // does not move the leaf
 
 	// Key is the entry's identity across rewrites, forks and copies: the ID under which it was
-	// first appended. It is the Key of the entry's message. Set by the log.
+	// first appended. It is the Key of the entry's message. Set by the log, except
+	// that an entry appended with an ID keeps the Key that it brings.
 	Key string
 
 	// Message is set for EntryMessage.

@@ -195,11 +195,14 @@ func (s *session) place(entries []Entry) error {
 		}
 		e.refuseReserved()
 		s.redactEntry(e)
+		if e.ID == "" {
+			e.Key = ""
+		}
 		if err := s.identify(e, taken); err != nil {
 			return err
 		}
 		e.ParentID = parent
-		e.settle("")
+		e.settle(e.Key)
 		if !e.Side {
 			parent = e.ID
 		}

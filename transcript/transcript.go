@@ -91,7 +91,8 @@ type Log interface {
 	// parents, timestamps and message keys filled in.
 	//
 	//   - An entry without a Type is a message when it has a Message.
-	//   - An ID that the caller sets is kept; one that the log already has is an error.
+	//   - An ID that the caller sets is kept, and with it a Key; an ID that the log already has is
+	//     an error.
 	//   - ParentID is ignored: parents follow from the leaf. A Side entry hangs under the leaf
 	//     without moving it.
 	//   - Result blocks inside a message become messages of role toolResult of their own, so
