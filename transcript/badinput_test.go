@@ -23,31 +23,67 @@ func TestBadInput_Rows(t *testing.T) {
 		view     []string
 		problems []int
 	}{
-		{"broken JSON line", []string{header, msg("a", "", "user", "u1"), "{bad", msg("b", "a", "assistant", "a1")},
-			[]string{"u1", "a1"}, []int{3}},
+		{
+			"broken JSON line",
+			[]string{header, msg("a", "", "user", "u1"), "{bad", msg("b", "a", "assistant", "a1")},
+			[]string{"u1", "a1"},
+			[]int{3},
+		},
 		{"broken line whose id and parent are readable keeps the chain", []string{
 			header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a","mess`, msg("c", "b", "user", "u2"),
 		}, []string{"u1", "u2"}, []int{3}},
 		{"not an object", []string{header, `["a"]`, `5`, `null`, msg("a", "", "user", "u1")}, []string{"u1"}, []int{2, 3, 4}},
-		{"id of the wrong type", []string{header, `{"type":"message","id":5,"parentId":null,"message":{"role":"user","content":"x"}}`, msg("a", "", "user", "u1")},
-			[]string{"u1"}, []int{2}},
+		{
+			"id of the wrong type",
+			[]string{header, `{"type":"message","id":5,"parentId":null,"message":{"role":"user","content":"x"}}`, msg("a", "", "user", "u1")},
+			[]string{"u1"},
+			[]int{2},
+		},
 		{"type of the wrong type", []string{header, `{"type":5,"id":"x","parentId":null}`, msg("a", "", "user", "u1")}, []string{"u1"}, []int{2}},
-		{"message of the wrong type", []string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a","message":"hello"}`, msg("c", "b", "user", "u2")},
-			[]string{"u1", "u2"}, []int{3}},
-		{"message without a role", []string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a","message":{"role":" ","content":"x"}}`, msg("c", "b", "user", "u2")},
-			[]string{"u1", "u2"}, []int{3}},
-		{"message row without a message", []string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a"}`, msg("c", "b", "user", "u2")},
-			[]string{"u1", "u2"}, []int{3}},
-		{"content of the wrong type", []string{header, `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":5}}`, msg("b", "a", "user", "u2")},
-			[]string{"", "u2"}, nil},
-		{"duplicate ids", []string{header, msg("a", "", "user", "u1"), msg("b", "a", "assistant", "one"), msg("b", "a", "assistant", "two"), msg("c", "b", "user", "u2")},
-			[]string{"u1", "two", "u2"}, []int{4}},
+		{
+			"message of the wrong type",
+			[]string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a","message":"hello"}`, msg("c", "b", "user", "u2")},
+			[]string{"u1", "u2"},
+			[]int{3},
+		},
+		{
+			"message without a role",
+			[]string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a","message":{"role":" ","content":"x"}}`, msg("c", "b", "user", "u2")},
+			[]string{"u1", "u2"},
+			[]int{3},
+		},
+		{
+			"message row without a message",
+			[]string{header, msg("a", "", "user", "u1"), `{"type":"message","id":"b","parentId":"a"}`, msg("c", "b", "user", "u2")},
+			[]string{"u1", "u2"},
+			[]int{3},
+		},
+		{
+			"content of the wrong type",
+			[]string{header, `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":5}}`, msg("b", "a", "user", "u2")},
+			[]string{"", "u2"},
+			nil,
+		},
+		{
+			"duplicate ids",
+			[]string{header, msg("a", "", "user", "u1"), msg("b", "a", "assistant", "one"), msg("b", "a", "assistant", "two"), msg("c", "b", "user", "u2")},
+			[]string{"u1", "two", "u2"},
+			[]int{4},
+		},
 		{"own parent", []string{header, msg("a", "a", "user", "u1"), msg("b", "a", "user", "u2")}, []string{"u1", "u2"}, []int{2}},
 		{"cycle", []string{header, msg("a", "b", "user", "u1"), msg("b", "a", "user", "u2")}, []string{"u1", "u2"}, []int{2}},
-		{"long cycle", []string{header, msg("a", "c", "user", "u1"), msg("b", "a", "user", "u2"), msg("c", "b", "user", "u3")},
-			[]string{"u1", "u2", "u3"}, []int{2}},
-		{"parent that comes later", []string{header, msg("b", "a", "user", "u2"), msg("a", "", "user", "u1"), msg("c", "b", "user", "u3")},
-			[]string{"u1", "u2", "u3"}, nil},
+		{
+			"long cycle",
+			[]string{header, msg("a", "c", "user", "u1"), msg("b", "a", "user", "u2"), msg("c", "b", "user", "u3")},
+			[]string{"u1", "u2", "u3"},
+			[]int{2},
+		},
+		{
+			"parent that comes later",
+			[]string{header, msg("b", "a", "user", "u2"), msg("a", "", "user", "u1"), msg("c", "b", "user", "u3")},
+			[]string{"u1", "u2", "u3"},
+			nil,
+		},
 		{"parent that never comes", []string{header, msg("a", "", "user", "u1"), msg("b", "gone", "user", "u2")}, []string{"u2"}, []int{3}},
 		{"second header", []string{header, msg("a", "", "user", "u1"), header, msg("b", "a", "user", "u2")}, []string{"u1", "u2"}, []int{3}},
 		{"leaf row without a target", []string{header, msg("a", "", "user", "u1"), `{"type":"leaf","id":"l","parentId":"a"}`}, []string{"u1"}, []int{3}},
@@ -56,10 +92,18 @@ func TestBadInput_Rows(t *testing.T) {
 		{"missing header", []string{msg("a", "", "user", "u1"), msg("b", "a", "assistant", "a1")}, []string{"u1", "a1"}, []int{1}},
 		{"broken header line", []string{`{"type":"sess`, msg("a", "", "user", "u1")}, []string{"u1"}, []int{1, 2}},
 		{"wrong types in state rows", []string{header, `{"type":"model_change","id":"m","parentId":null,"provider":5,"modelId":[]}`, msg("a", "m", "user", "u1")}, []string{"u1"}, nil},
-		{"compaction of the wrong types", []string{header, msg("a", "", "user", "u1"), `{"type":"compaction","id":"k","parentId":"a","summary":7,"firstKeptEntryId":{},"tokensBefore":"x"}`, msg("b", "k", "user", "u2")},
-			[]string{"", "u2"}, nil},
-		{"invalid timestamp on a summary row", []string{header, `{"type":"branch_summary","id":"a","parentId":null,"timestamp":"yesterday","fromId":"root","summary":"S"}`, msg("b", "a", "user", "u2")},
-			[]string{"S", "u2"}, nil},
+		{
+			"compaction of the wrong types",
+			[]string{header, msg("a", "", "user", "u1"), `{"type":"compaction","id":"k","parentId":"a","summary":7,"firstKeptEntryId":{},"tokensBefore":"x"}`, msg("b", "k", "user", "u2")},
+			[]string{"", "u2"},
+			nil,
+		},
+		{
+			"invalid timestamp on a summary row",
+			[]string{header, `{"type":"branch_summary","id":"a","parentId":null,"timestamp":"yesterday","fromId":"root","summary":"S"}`, msg("b", "a", "user", "u2")},
+			[]string{"S", "u2"},
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,6 +169,9 @@ func TestBadInput_MissingLastNewline(t *testing.T) {
 func TestBadInput_TenMegabyteMessage(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 10<<20)
+	if testing.Short() {
+		big = big[:1<<20]
+	}
 	path := writeSession(t, header, msg("a", "", "user", big), msg("b", "a", "assistant", "a1"))
 	log := openLog(t, path, nil)
 	appendAll(t, log, user(big+"y"))
