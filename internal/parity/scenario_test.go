@@ -65,11 +65,15 @@ func TestScenarioCommand(t *testing.T) {
 	dir := t.TempDir()
 	var out, errOut bytes.Buffer
 	status := run(t.Context(), []string{
-		"scenario", "-out", dir,
+		"scenario", "-out", dir, "-differs", filepath.Join(dir, "differs.json"),
 		"testdata/scenarios/slot-default-no-config.json", "testdata/scenarios/abort-during-string.json",
+		"testdata/scenarios/reg-clear-core.json",
 	}, &out, &errOut)
 	require.Equal(t, 0, status, errOut.String())
-	require.Equal(t, "1 ran, 1 skipped\n", out.String())
+	require.Equal(t, "2 ran, 1 skipped\n", out.String())
+	differs, err := os.ReadFile(filepath.Join(dir, "differs.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(differs), differClearCore)
 	require.Contains(t, readOutcome(t, filepath.Join(dir, "abort-during-string.json")), "skipped")
 	require.Equal(t, 1, run(t.Context(), []string{"scenario"}, &out, &errOut))
 	require.Equal(t, 1, run(t.Context(), []string{"scenario", "-out", dir, "testdata/no-such.json"}, &out, &errOut))
@@ -82,25 +86,41 @@ func TestCompareOutcomes(t *testing.T) {
 		want, got string
 		equal     bool
 	}{
-		{name: "library texts", want: `{"op":"call","error":{"identity":"new","message":"a"}}`,
-			got: `{"op":"call","error":{"identity":"signal-reason"}}`, equal: true},
-		{name: "engine text", want: `{"op":"call","error":{"identity":"engine","message":"a"}}`,
-			got: `{"op":"call","error":{"identity":"engine","message":"b"}}`},
+		{
+			name: "library texts", want: `{"op":"call","error":{"identity":"new","message":"a"}}`,
+			got: `{"op":"call","error":{"identity":"signal-reason"}}`, equal: true,
+		},
+		{
+			name: "engine text", want: `{"op":"call","error":{"identity":"engine","message":"a"}}`,
+			got: `{"op":"call","error":{"identity":"engine","message":"b"}}`,
+		},
 		{name: "absent is null", want: `{"op":"call","ok":{"a":null,"b":1}}`, got: `{"op":"call","ok":{"b":1.0}}`, equal: true},
 		{name: "empty result", want: `{"op":"call","ok":{}}`, got: `{"op":"call","ok":"$undefined"}`, equal: true},
-		{name: "nested library error", want: `{"op":"x","ok":{"assert":{"identity":"new","name":"Error"}}}`,
-			got: `{"op":"x","ok":{"assert":{"identity":"new"}}}`, equal: true},
-		{name: "resolve compares id and name", want: `{"op":"resolve","ok":{"info":{"id":"a","name":"b","version":"1"}}}`,
-			got: `{"op":"resolve","ok":{"info":{"id":"a","name":"b"}}}`, equal: true},
+		{
+			name: "nested library error", want: `{"op":"x","ok":{"assert":{"identity":"new","name":"Error"}}}`,
+			got: `{"op":"x","ok":{"assert":{"identity":"new"}}}`, equal: true,
+		},
+		{
+			name: "resolve compares id and name", want: `{"op":"resolve","ok":{"info":{"id":"a","name":"b","version":"1"}}}`,
+			got: `{"op":"resolve","ok":{"info":{"id":"a","name":"b"}}}`, equal: true,
+		},
 		{name: "info compares ownership", want: `{"op":"info","ok":{"id":"a","ownsCompaction":true}}`, got: `{"op":"info","ok":{"id":"a"}}`},
-		{name: "reasons of the library", want: `{"op":"quarantines","ok":[{"engineId":"a","operation":"resolve","reason":"x"}]}`,
-			got: `{"op":"quarantines","ok":[{"engineId":"a","operation":"resolve","reason":"y"}]}`, equal: true},
-		{name: "reasons of an engine", want: `{"op":"quarantines","ok":[{"engineId":"a","operation":"ingest","reason":"x"}]}`,
-			got: `{"op":"quarantines","ok":[{"engineId":"a","operation":"ingest","reason":"y"}]}`},
-		{name: "other keys", want: `{"op":"call","received":[{"engine":"a","method":"m","keys":["messages","prompt"]}]}`,
-			got: `{"op":"call","received":[{"engine":"a","method":"m","keys":["prompt"]}]}`, equal: true},
-		{name: "host keys", want: `{"op":"call","received":[{"engine":"a","method":"m","keys":["prompt"]}]}`,
-			got: `{"op":"call","received":[{"engine":"a","method":"m","params":{"sessionKey":1}}]}`},
+		{
+			name: "reasons of the library", want: `{"op":"quarantines","ok":[{"engineId":"a","operation":"resolve","reason":"x"}]}`,
+			got: `{"op":"quarantines","ok":[{"engineId":"a","operation":"resolve","reason":"y"}]}`, equal: true,
+		},
+		{
+			name: "reasons of an engine", want: `{"op":"quarantines","ok":[{"engineId":"a","operation":"ingest","reason":"x"}]}`,
+			got: `{"op":"quarantines","ok":[{"engineId":"a","operation":"ingest","reason":"y"}]}`,
+		},
+		{
+			name: "other keys", want: `{"op":"call","received":[{"engine":"a","method":"m","keys":["messages","prompt"]}]}`,
+			got: `{"op":"call","received":[{"engine":"a","method":"m","keys":["prompt"]}]}`, equal: true,
+		},
+		{
+			name: "host keys", want: `{"op":"call","received":[{"engine":"a","method":"m","keys":["prompt"]}]}`,
+			got: `{"op":"call","received":[{"engine":"a","method":"m","params":{"sessionKey":1}}]}`,
+		},
 		{name: "log levels", want: `{"op":"call","log":[{"level":"error"}]}`, got: `{"op":"call","log":[{"level":"warn"}]}`},
 	}
 	for _, tt := range tests {
