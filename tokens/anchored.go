@@ -1,11 +1,6 @@
 package tokens
 
-import (
-	"encoding/json"
-
-	"github.com/go-contextengine/contextengine/internal/jsonx"
-	"github.com/go-contextengine/contextengine/message"
-)
+import "github.com/go-contextengine/contextengine/message"
 
 // A ContextEstimate says how full a context is and where the number comes from.
 type ContextEstimate struct {
@@ -26,7 +21,8 @@ type ContextEstimate struct {
 // A report is usable when its message
 //
 //   - did not fail and was not aborted,
-//   - has numbers that are not all zero: those are unknown, not an empty context,
+//   - has numbers that are not all zero and not marked unavailable: such numbers are
+//     unknown, not an empty context,
 //   - and is newer than the last compaction summary of the list. A message kept across
 //     a compaction reports the context before it. Where either time is unknown, a
 //     message after the summary is taken for kept.
@@ -75,7 +71,7 @@ func newerThanSummaries(m *message.Message, before []message.Message) bool {
 func CompatContext(ms []message.Message) ContextEstimate {
 	for i := len(ms) - 1; i >= 0; i-- {
 		m := &ms[i]
-		if m.Role != message.RoleAssistant || m.Failed() || m.Usage == nil || contextState(m.Usage) == "unavailable" {
+		if m.Role != message.RoleAssistant || m.Failed() || m.Usage == nil || contextState(m.Usage) == contextUnavailable {
 			continue
 		}
 		used, trailing := CompatUsage(*m.Usage), Messages(Compat(), ms[i+1:])
@@ -88,26 +84,11 @@ func CompatContext(ms []message.Message) ContextEstimate {
 // CompatUsage reproduces how OpenClaw 2026.7.1 reads a context's size from a report:
 // the measured context where the provider gave one, else the total, else the sum.
 func CompatUsage(u message.Usage) int {
-	if contextState(&u) == "available" {
-		total, _ := jsonx.Int(jsonx.Get(u.Extra[contextUsageKey], "totalTokens"))
-		return int(total)
+	if contextState(&u) == contextAvailable {
+		return measuredContext(&u)
 	}
 	if u.Total != 0 {
 		return u.Total
 	}
 	return u.Input + u.Output + u.CacheRead + u.CacheWrite
-}
-
-const contextUsageKey = "contextUsage"
-
-func contextState(u *message.Usage) string {
-	s, _ := jsonx.String(stateOf(u.Extra[contextUsageKey]))
-	return s
-}
-
-func stateOf(contextUsage json.RawMessage) json.RawMessage {
-	if jsonx.KindOf(contextUsage) != jsonx.Map {
-		return nil
-	}
-	return jsonx.Get(contextUsage, "state")
 }

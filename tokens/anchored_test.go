@@ -16,6 +16,10 @@ func at(m message.Message, second int64) message.Message {
 	return m
 }
 
+func contextUsage(raw string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"contextUsage": json.RawMessage(raw)}
+}
+
 func answered(second int64, u message.Usage) message.Message {
 	m := at(message.Assistant(message.Text("ok")), second)
 	m.Usage = &u
@@ -41,6 +45,8 @@ func TestAnchoredUsesTheLastReport(t *testing.T) {
 		{"sum of parts", []message.Message{answered(1, message.Usage{Input: 10, Output: 5, CacheRead: 100, CacheWrite: 7})}, tokens.ContextEstimate{Tokens: 122, Usage: 122, Anchor: 0}},
 		{"zeros are unknown", []message.Message{tail, answered(1, message.Usage{})}, tokens.ContextEstimate{Tokens: 9 + 6, Trailing: 9 + 6, Anchor: -1}},
 		{"zeros after a report", []message.Message{answered(1, message.Usage{Total: 50}), answered(2, message.Usage{})}, tokens.ContextEstimate{Tokens: 56, Usage: 50, Trailing: 6, Anchor: 0}},
+		{"measured context", []message.Message{answered(1, message.Usage{Total: 50, Extra: contextUsage(`{"state":"available","promptTokens":60,"totalTokens":70}`)})}, tokens.ContextEstimate{Tokens: 70, Usage: 70, Anchor: 0}},
+		{"unavailable is unknown", []message.Message{answered(1, message.Usage{Total: 50, Extra: contextUsage(`{"state":"unavailable"}`)})}, tokens.ContextEstimate{Tokens: 6, Trailing: 6, Anchor: -1}},
 		{"failed and aborted", []message.Message{answered(1, message.Usage{Total: 50}), failed, aborted}, tokens.ContextEstimate{Tokens: 62, Usage: 50, Trailing: 12, Anchor: 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +86,7 @@ func TestX10_UsageBeforeACompactionIsUnknown(t *testing.T) {
 func TestCompatContextKeepsTheQuirks(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, tokens.ContextEstimate{Anchor: 1}, tokens.CompatContext([]message.Message{message.User("long history"), answered(1, message.Usage{})}))
-	available := message.Usage{Total: 5, Extra: map[string]json.RawMessage{"contextUsage": json.RawMessage(`{"state":"available","promptTokens":7,"totalTokens":9}`)}}
+	available := message.Usage{Total: 5, Extra: contextUsage(`{"state":"available","promptTokens":7,"totalTokens":9}`)}
 	require.Equal(t, 9, tokens.CompatUsage(available))
 	available.Extra["contextUsage"] = json.RawMessage(`null`)
 	require.Equal(t, 5, tokens.CompatUsage(available))

@@ -1,6 +1,9 @@
 package tokens
 
-import "github.com/go-contextengine/contextengine/message"
+import (
+	"github.com/go-contextengine/contextengine/internal/jsonx"
+	"github.com/go-contextengine/contextengine/message"
+)
 
 // PromptTokens returns what a call's prompt cost by the provider's own count, cached
 // parts included; 0 when it is unknown.
@@ -8,9 +11,17 @@ func PromptTokens(u message.Usage) int {
 	return max(0, u.Input) + max(0, u.CacheRead) + max(0, u.CacheWrite)
 }
 
-// ContextTokens returns how full the context was after a call: the provider's total,
-// else the sum of its parts; 0 when it is unknown.
+// ContextTokens returns how full the context was after a call: what was measured where
+// the log says so, else the provider's total, else the sum of its parts; 0 when it is
+// unknown. OpenClaw's logs say so under "contextUsage", whose state is "available", or
+// "unavailable" for a provider whose numbers say nothing about the context.
 func ContextTokens(u message.Usage) int {
+	switch contextState(&u) {
+	case contextAvailable:
+		return max(0, measuredContext(&u))
+	case contextUnavailable:
+		return 0
+	}
 	if u.Total > 0 {
 		return u.Total
 	}
@@ -39,4 +50,25 @@ func (c CumulativeUsage) Add(u message.Usage) CumulativeUsage {
 // Total returns all tokens of all calls.
 func (c CumulativeUsage) Total() int {
 	return c.Input + c.Output + c.CacheRead + c.CacheWrite
+}
+
+const (
+	contextUsageKey    = "contextUsage"
+	contextAvailable   = "available"
+	contextUnavailable = "unavailable"
+)
+
+// contextState is the state under contextUsage, "" for none.
+func contextState(u *message.Usage) string {
+	raw := u.Extra[contextUsageKey]
+	if jsonx.KindOf(raw) != jsonx.Map {
+		return ""
+	}
+	s, _ := jsonx.String(jsonx.Get(raw, "state"))
+	return s
+}
+
+func measuredContext(u *message.Usage) int {
+	n, _ := jsonx.Int(jsonx.Get(u.Extra[contextUsageKey], "totalTokens"))
+	return int(n)
 }

@@ -80,21 +80,25 @@ func TestExhaustiveShortStringsEqualOracle(t *testing.T) {
 	for _, p := range mustOracles(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			var walk func(s string, depth int)
-			walk = func(s string, depth int) {
-				if s != "" {
-					requireSame(t, p, s)
-				}
-				if depth == 0 {
-					return
-				}
-				for _, c := range blankAlphabet {
-					walk(s+c, depth-1)
-				}
-			}
-			walk("", 4)
+			requireSameForAll(t, p, 4)
 		})
 	}
+}
+
+// requireSameForAll compares every string of up to so many letters of blankAlphabet.
+func requireSameForAll(tb testing.TB, p oraclePair, length int) {
+	tb.Helper()
+	var walk func(s string, depth int)
+	walk = func(s string, depth int) {
+		requireSame(tb, p, s)
+		if depth == 0 {
+			return
+		}
+		for _, c := range blankAlphabet {
+			walk(s+c, depth-1)
+		}
+	}
+	walk("", length)
 }
 
 func TestRandomStringsEqualOracle(t *testing.T) {
