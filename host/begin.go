@@ -48,7 +48,7 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 			t.warn(ctx, "leaving the session failed", err)
 		}
 	}()
-	if err := t.prepare(bounded); err != nil {
+	if err := t.prepare(bounded, input); err != nil {
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", ref.SessionID, err)
 	}
 	if err := t.admit(bounded, input); err != nil {
@@ -93,7 +93,7 @@ func isZero(m message.Message) bool {
 }
 
 // prepare does what can fail without leaving a trace.
-func (t *Turn) prepare(ctx context.Context) error {
+func (t *Turn) prepare(ctx context.Context, input message.Message) error {
 	err := t.open(ctx, purpose{
 		op: ce.OpAgentRun, create: true, model: t.opts.Model, boundary: t.opts.Boundary, previous: t.opts.Previous,
 	})
@@ -117,7 +117,7 @@ func (t *Turn) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("building the system prompt: %w", err)
 	}
-	return nil
+	return t.preflight(ctx, input)
 }
 
 // offerTools collects the tools of the run: the host's, then the engine's own as

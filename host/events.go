@@ -19,6 +19,8 @@ const (
 	OpAfterCompaction  = "after_compaction"
 	// OpPrecheck is a decision about a request before it was sent.
 	OpPrecheck = "precheck"
+	// OpPreflight is a compaction before a turn; its reason is a [PreflightClass].
+	OpPreflight = "preflight"
 	// OpState tells that a session's stored state was missing parts and starts anew.
 	OpState = "state"
 )

@@ -61,6 +61,10 @@ type Options struct {
 	// CheckOwners judges the requests of engines that own compaction too, when the
 	// engine does not know their size or says that they are too large.
 	CheckOwners bool
+	// SoftThreshold lets a turn begin with a compaction through the engine, owner or
+	// not, when the context is this many tokens below the prompt budget or fuller
+	// (OpenClaw 2026.7.1: 4,000). 0: it does not.
+	SoftThreshold int
 	// CheckMidTurn judges every request of a tool loop before it is sent, not only the
 	// first of a turn.
 	CheckMidTurn bool

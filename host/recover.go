@@ -158,8 +158,10 @@ func (r *rows) waits() bool {
 // contextTokens is how full the context is: by the provider's last report where
 // there is one since the last compaction, else by the estimate.
 func (t *Turn) contextTokens() int {
-	if e := tokens.Anchored(t.h.meter, t.unwindowed()); e.Anchor >= 0 {
-		return e.Tokens
+	if t.session.used() > 0 {
+		if e := tokens.Anchored(t.h.meter, t.unwindowed()); e.Anchor >= 0 {
+			return e.Tokens
+		}
 	}
 	return t.current().Estimated
 }

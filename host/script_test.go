@@ -38,8 +38,8 @@ type stage struct {
 	ctx    context.Context
 	others sync.WaitGroup
 
-	answers, later tape // of the present command, and of those that run beside it
-	forked string // id of the session that fork made
+	answers, later tape   // of the present command, and of those that run beside it
+	forked         string // id of the session that fork made
 }
 
 func newStage(t *testing.T) *stage {
@@ -149,6 +149,8 @@ func (s *stage) configuration() map[string]func([]string) {
 				s.opts.DeliverFailedTurns = true
 			case "check-owners":
 				s.opts.CheckOwners = true
+			case "soft-threshold":
+				s.opts.SoftThreshold = number(w[1])
 			case "check-mid-turn":
 				s.opts.CheckMidTurn = true
 			default:

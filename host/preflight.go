@@ -1,0 +1,75 @@
+package host
+
+import (
+	"context"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// A PreflightClass says how a compaction before a turn went.
+type PreflightClass string
+
+// Preflight classes.
+const (
+	PreflightCompacted PreflightClass = "compacted"
+	// PreflightIdle: there was nothing to do, and that is fine.
+	PreflightIdle PreflightClass = "nothing_to_do"
+	// PreflightDeferred: the engine will do it in the background.
+	PreflightDeferred PreflightClass = "deferred"
+	// PreflightFailed: something should have been done and was not. The turn goes on:
+	// the precheck and the provider have their say.
+	PreflightFailed PreflightClass = "failed"
+)
+
+// ClassifyPreflight says what a compaction result means before a turn.
+func ClassifyPreflight(r ce.CompactResult) PreflightClass {
+	if r.OK && r.Compacted {
+		return PreflightCompacted
+	}
+	switch r.Reason {
+	case ce.ReasonDeferred:
+		return PreflightDeferred
+	case ce.ReasonBelowThreshold, ce.ReasonNothingToCompact, ce.ReasonNoRealConversation, ce.ReasonDisabled:
+		return PreflightIdle
+	}
+	return PreflightFailed
+}
+
+// preflight compacts before a turn whose context comes near the budget, so that the
+// turn has room for its tools. Heartbeats are not worth it.
+func (t *Turn) preflight(ctx context.Context, input message.Message) error {
+	soft, b := t.h.opts.SoftThreshold, t.model.Budget
+	if soft <= 0 || !b.Known() || t.opts.IsHeartbeat || b.Prompt() <= soft {
+		return nil
+	}
+	view, err := t.log.View(ctx)
+	if err != nil {
+		return err
+	}
+	used := t.session.used()
+	switch {
+	case used > 0:
+		used = tokens.Anchored(t.h.meter, view.Messages).Tokens
+	case t.engine.Info().OwnsCompaction:
+		return nil // only the provider could say how much of the view the engine sends
+	default:
+		used = t.h.meter.Messages(view.Messages)
+	}
+	if !isZero(input) {
+		used += t.h.meter.Message(input)
+	}
+	if used < b.Prompt()-soft {
+		return nil
+	}
+	done, err := t.compact(ctx, squeeze{trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, current: used})
+	if err != nil {
+		return err
+	}
+	class := ClassifyPreflight(done.told())
+	t.observe(ctx, Event{
+		Operation: OpPreflight, Outcome: OutcomeOK, Reason: string(class), TokensBefore: done.before, TokensAfter: done.after,
+	}, nil)
+	return nil
+}
