@@ -29,7 +29,6 @@ type rogue struct {
 	delivered map[string]int // by message key
 	running   map[string]int // calls by session
 	overlap   bool
-	unpaired  bool
 }
 
 func newRogue(id string, seed uint64) *rogue {
