@@ -69,8 +69,8 @@ func TestFault_KillNineInALoopOfAppendsAndRewrites(t *testing.T) {
 			} else {
 				stored = append(stored, text)
 			}
-			if lives--; lives == 0 {
-				require.NoError(t, cmd.Process.Kill())
+			if lives--; lives == 0 { // not right after a write, but at any moment of the next ones
+				time.AfterFunc(time.Duration(round*137%1500)*time.Microsecond, func() { _ = cmd.Process.Kill() })
 			}
 		}
 		require.Error(t, cmd.Wait())

@@ -47,7 +47,7 @@ func TestFault_FailureInTheMiddleOfARewrite(t *testing.T) {
 
 func TestRewrite_RepeatedRewritesDoNotMultiplyTheLog(t *testing.T) {
 	t.Parallel()
-	path := longSession(t, 400, strings.Repeat("x", 1000))
+	path := longSession(t, 150, strings.Repeat("x", 2500))
 	log := openLog(t, path, nil)
 	size := func() int64 {
 		info, err := os.Stat(path)
@@ -73,16 +73,16 @@ func TestRewrite_RepeatedRewritesDoNotMultiplyTheLog(t *testing.T) {
 		require.Equal(t, gen, viewOf(t, l).Generation)
 		require.Equal(t, before, keys(t, l)[:len(before)])
 		require.Equal(t, "version 29", texts(t, l)[1])
-		require.Len(t, texts(t, l), 401+30)
+		require.Len(t, texts(t, l), 151+30)
 		require.Empty(t, l.Problems())
 	}
 	require.NoError(t, log.SetLeaf(t.Context(), last), "the branch as it was is still there")
-	require.Equal(t, strings.Repeat("x", 1000), texts(t, log)[1])
+	require.Equal(t, strings.Repeat("x", 2500), texts(t, log)[1])
 }
 
 func TestRewrite_TrimmingThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
-	path := longSession(t, 400, strings.Repeat("x", 1000))
+	path := longSession(t, 150, strings.Repeat("x", 2500))
 	log, err := transcript.OpenFileWithFaults(path, nil, &transcript.Faults{
 		Rename: func(string, string) error { return errInjected },
 	})
@@ -94,7 +94,7 @@ func TestRewrite_TrimmingThatFailsChangesNothing(t *testing.T) {
 	}
 	for _, l := range []transcript.Log{log, openLog(t, path, nil)} {
 		require.Equal(t, "version 7", texts(t, l)[1])
-		require.Len(t, texts(t, l), 400)
+		require.Len(t, texts(t, l), 150)
 	}
 }
 
