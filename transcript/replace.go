@@ -19,6 +19,9 @@ const trimFrom = 256 << 10
 // rewriting one old message again and again would store its whole suffix each time. The rows as
 // they were first, the active branch and every other branch stay. It returns the bytes removed.
 func (b *fileBackend) trim(s *session) (int64, error) {
+	if s.t.copied < trimFrom {
+		return 0, nil
+	}
 	dead, size := superseded(s.snap.Load())
 	if size < trimFrom || size < b.size-size {
 		return 0, nil

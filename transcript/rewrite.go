@@ -81,6 +81,7 @@ func (s *session) rewrite(ctx context.Context, r RewriteRequest) (RewriteResult,
 			return err
 		}
 		b := p.batch(s)
+		b.next = func(before *View) *View { return s.splice(p, b, before) }
 		if err := s.commit(ctx, b); err != nil {
 			return err
 		}
@@ -169,24 +170,25 @@ func (s *session) locate(r RewriteRequest, wanted map[string]message.Message) (*
 	return nil, nil, declined{ReasonSpansBranches}
 }
 
-// targetsOn returns the wanted messages by their position on a branch.
+// targetsOn returns the wanted messages by their position on a branch. An id counts before a key.
 func (s *session) targetsOn(branch []int32, wanted map[string]message.Message) map[int]message.Message {
-	byID := make(map[string]int, len(branch))
+	out := make(map[int]message.Message, len(wanted))
+	byID := make(map[string]bool, len(wanted))
 	byKey := make(map[string]int)
 	for at, i := range branch {
-		if r := &s.t.rows[i]; r.kind == kindMessage || r.kind == kindAssistant {
-			byID[r.id] = at
-			if r.key != "" {
-				byKey[r.key] = at
-			}
+		r := &s.t.rows[i]
+		if r.kind != kindMessage && r.kind != kindAssistant {
+			continue
+		}
+		if m, ok := wanted[r.id]; ok {
+			out[at], byID[r.id] = m, true
+		} else if _, ok := wanted[r.key]; ok && r.key != "" {
+			byKey[r.key] = at
 		}
 	}
-	out := make(map[int]message.Message, len(wanted))
-	for id, m := range wanted {
-		if at, ok := byID[id]; ok {
-			out[at] = m
-		} else if at, ok := byKey[id]; ok {
-			out[at] = m
+	for key, at := range byKey {
+		if !byID[key] {
+			out[at] = wanted[key]
 		}
 	}
 	return out
@@ -315,4 +317,33 @@ func (e *Entry) remap(moved map[string]string) {
 			e.Extra["targetId"] = encodeString(id)
 		}
 	}
+}
+
+// splice makes the view after a rewrite of the one before it, when all that is appended again is
+// shown at its end; else nil, and the view is built anew. Unlike an append it copies the list: the
+// old one is still in use.
+func (s *session) splice(p *rewritePlan, b *batch, before *View) *View {
+	if before == nil || p.restore {
+		return nil
+	}
+	shown := 0
+	for i := range p.entries {
+		if p.entries[i].Type == EntryCompaction {
+			return nil
+		}
+		if _, ok := p.entries[i].InView(); ok {
+			shown++
+		}
+	}
+	if shown > len(before.Messages) {
+		return nil
+	}
+	out := *before
+	out.Generation = s.t.gen
+	out.Messages = slices.Clip(before.Messages[:len(before.Messages)-shown])
+	for i := range b.entries {
+		out.track(&b.entries[i])
+		out.show(&b.entries[i])
+	}
+	return &out
 }

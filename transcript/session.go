@@ -45,6 +45,9 @@ type batch struct {
 	rows    []row // positions, filled in by the backend
 	size    int64 // bytes stored, filled in by the backend
 	sync    bool  // the turn ends here
+
+	// next makes the view after the batch of the one before; nil: the batch goes on from the leaf.
+	next func(before *View) *View
 }
 
 // backend keeps the rows of one session. Its methods are called by the one writer.
@@ -340,7 +343,11 @@ func (s *session) commit(ctx context.Context, b *batch) error {
 	for i := range b.entries {
 		s.t.add(infoOf(b.entries[i], b.own[i]), b.rows[i], nil)
 	}
-	s.publish(before.known().extend(b.entries, s.t.gen))
+	if b.next != nil {
+		s.publish(b.next(before.known()))
+	} else {
+		s.publish(before.known().extend(b.entries, s.t.gen))
+	}
 	return nil
 }
 

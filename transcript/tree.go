@@ -70,6 +70,7 @@ type tree struct {
 	waiting map[string][]int32 // rows whose parent has not been seen, by its id
 	dups    map[string]int     // how often an id came again
 	chain   [sha256.Size]byte  // over the rows without an id
+	copied  int64              // bytes of rows that rewrites appended again
 	version int
 	shared  bool // rows are published: clone before changing one
 }
@@ -103,6 +104,9 @@ func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
 	t.name(&r, at)
 	if r.kind == kindCompaction {
 		r.kept = t.keptOf(info, at)
+	}
+	if info.key != "" {
+		t.copied += int64(r.n)
 	}
 	t.rows = append(t.rows, r)
 	t.move(info, at)
