@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -94,6 +95,9 @@ func (n *names) lines(text string, room int, count func(string) int) []string {
 				ids = append(ids, id)
 			}
 		}
+		if c == classTool {
+			slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(bulk(a), bulk(b)) })
+		}
 		head := count(c.title() + "\n")
 		kept, left := fitNames(ids, room-head, count)
 		if len(kept) == 0 {
@@ -103,6 +107,20 @@ func (n *names) lines(text string, room int, count func(string) int) []string {
 		out = append(append(out, c.title()), bullets(kept)...)
 	}
 	return out
+}
+
+// bulk ranks what tools print: what was made for the occasion, such as an id, before
+// paths and measures, which they print by the hundred.
+func bulk(id string) int {
+	switch {
+	case strings.Contains(id, "://"):
+		return 0
+	case strings.ContainsAny(id, `/\ %`):
+		return 2
+	case strings.Contains(id, "."):
+		return 1
+	}
+	return 0
 }
 
 // fitNames keeps the ids that fit: all of them, or the older half of the room's worth and

@@ -124,7 +124,7 @@ func TestC11_SummariserInputIsBounded(t *testing.T) {
 	}
 	ms = append(ms, call("big"), message.ToolResult("big", "read", message.Text(strings.Repeat("漢字 data ", 40_000))))
 	ms = append(ms, talk(5)...)
-	store, log := newLog(t, ms...)
+	store, _ := newLog(t, ms...)
 	refuse := compact.Scripted(compact.Reply{Err: &compact.TooLargeError{}})
 	probe := &probe{Summarizer: compact.Scripted(compact.Reply{Text: "Events came in; nothing else."}), window: window}
 	c := compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: probe})
@@ -139,7 +139,7 @@ func TestC11_SummariserInputIsBounded(t *testing.T) {
 	require.Equal(t, probe.calls, d.Calls)
 	require.LessOrEqual(t, d.Calls, compact.DefaultMaxCalls)
 
-	store, log = newLog(t, ms...)
+	store, log := newLog(t, ms...)
 	c = compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: refuse, Extractive: compact.PolicyAlways})
 	res, err = c.CompactSession(t.Context(), manual())
 	require.NoError(t, err)

@@ -164,6 +164,31 @@ func requiredIdentifiers(segs []segment) []string {
 	return out
 }
 
+// carriedIdentifiers are those of the previous summary that were listed as exact.
+func carriedIdentifiers(previous string) []string {
+	var n names
+	for _, part := range partsOf(previous) {
+		if part.heading == strings.TrimPrefix(headIdentifiers, "## ") {
+			n.readLines(part.body)
+		}
+	}
+	return n.order[:min(len(n.order), 2*maxNamed)]
+}
+
+// interleave takes turns between two lists, so that neither is cut off by the other.
+func interleave(a, b []string) []string {
+	out := make([]string, 0, len(a)+len(b))
+	for i := range max(len(a), len(b)) {
+		if i < len(a) {
+			out = appendNew(out, a[i])
+		}
+		if i < len(b) {
+			out = appendNew(out, b[i])
+		}
+	}
+	return out
+}
+
 // holds reports whether a text has an identifier; hashes compare without letter case.
 func holds(text, lower, id string) bool {
 	return strings.Contains(text, id) || pureHex.MatchString(id) && strings.Contains(lower, strings.ToLower(id))

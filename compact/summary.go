@@ -27,9 +27,12 @@ type draft struct {
 
 // required is what a stored summary has to hold.
 type required struct {
-	names []string // identifiers that people or the model named
-	ask   string   // the last ask that is not answered yet
-	files FileLists
+	names []string // identifiers that people or the model named in the source
+	// carried are identifiers of the summary before. They are kept where there is room,
+	// but a summary may drop what no longer matters.
+	carried []string
+	ask     string // the last ask that is not answered yet
+	files   FileLists
 }
 
 // write makes the text that would be stored for a plan.
@@ -158,7 +161,7 @@ func (j *job) complete(text string, need required) string {
 		}
 	}
 	if j.s.Identifiers == IdentifiersStrict && !j.extract {
-		missing := missingFrom(text+"\n"+strings.Join(lines, "\n"), need.names)
+		missing := missingFrom(text+"\n"+strings.Join(lines, "\n"), interleave(need.names, need.carried))
 		text = addTo(text, headIdentifiers, bullets(j.s.fitting(missing, room)))
 	}
 	if len(lines) > 0 {
@@ -175,6 +178,7 @@ func (s *settings) needs(p *Plan, files FileOperations) required {
 	n := required{files: s.redactFiles(files.Lists())}
 	if s.Identifiers == IdentifiersStrict {
 		n.names = requiredIdentifiers(append(history, begun...))
+		n.carried = carriedIdentifiers(p.Previous)
 	}
 	if n.ask = lastAsk(begun); n.ask == "" {
 		n.ask = unanswered(history)
