@@ -57,6 +57,8 @@ func TestCompatPressureMessage(t *testing.T) {
 		{"supplementary ideographs are", `{"role":"user","content":"𠀀𠀁"}`, 12 + 2},
 		{"no content", `{"role":"user"}`, 12},
 		{"null content", `{"role":"user","content":null}`, 12 + 2},
+		{"no blocks", `{"role":"tool","content":[]}`, 12},
+		{"a block without a list", `{"role":"user","content":{"type":"text","text":"a"}}`, 12 + 9},
 		{"a result's bare string", `{"role":"toolResult","toolCallId":"c","toolName":"read","content":"12345678"}`, 12 + 4 + 2},
 		{"a result under another role", `{"role":"tool","toolName":"read","content":"12345678"}`, 12 + 4 + 2},
 		{"tool_use block", `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"abc","input":{"a":1}}]}`, 12 + 6 + 1 + 3},

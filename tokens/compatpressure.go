@@ -74,7 +74,7 @@ func (p compatPressure) content(m *message.Message, result bool) int {
 	switch {
 	case isBareString(m):
 		return p.text(m.Content[0].Text, result)
-	case len(m.Content) == 0 && len(mark) > 0:
+	case len(m.Content) == 0 && len(mark) > 0 && mark[0] != '[':
 		return pressureJSON(mark) // null, a number: nothing that has blocks
 	case len(m.Content) == 1 && len(mark) > 0 && mark[0] == '{':
 		return ceilDiv(blockWidth(&m.Content[0]).weighted, pressureJSONChars)
@@ -86,10 +86,10 @@ func (p compatPressure) content(m *message.Message, result bool) int {
 	return n
 }
 
-func (p compatPressure) text(s string, result bool) int { return p.width(measure(s), result) }
+func (p compatPressure) text(s string, result bool) int { return p.cost(measure(s), result) }
 
-// width turns a length into tokens: a tool result counts at least two units a token.
-func (p compatPressure) width(w width, result bool) int {
+// cost turns a length into tokens: a tool result counts at least two units a token.
+func (p compatPressure) cost(w width, result bool) int {
 	n := ceilDiv(w.weighted, pressureTextChars)
 	if result {
 		n = max(n, ceilDiv(w.units, pressureResultUnits))
@@ -108,7 +108,7 @@ func (p compatPressure) block(b *message.Block, role message.Role, result bool) 
 			return pressureCall(b.Name, argumentsOf(b), b.Extra["input"], b.Extra["args"])
 		}
 	}
-	return pressureBlock + p.width(blockWidth(b), result)
+	return pressureBlock + p.cost(blockWidth(b), result)
 }
 
 // pressureUnserialisable is the length that stands for JSON that cannot be written.
