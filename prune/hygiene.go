@@ -119,8 +119,8 @@ func Standard(policy Policy) []Pass {
 func Hygiene(policy Policy) []Pass {
 	r := policy.rules()
 	passes := []Pass{
-		&quietPass{},
 		&cleaner{},
+		&quietPass{},
 		&thinkingPass{rules: r},
 		passFunc(func(ms []message.Message, _ Input) []message.Message {
 			out, _ := message.RepairPairs(ms, nil)

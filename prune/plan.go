@@ -21,7 +21,9 @@ type shrinker struct {
 	noteOf func(i int) notice
 	// least is what a dropped result keeps of the note that says so.
 	least int
-	even  bool
+	// even shares room evenly among the texts of a result and leaves notes whole, where
+	// OpenClaw shares by length and cuts notes to the length of the shortest.
+	even bool
 	// worth is asked before a message is changed. Optional.
 	worth func(i int, after message.Message) bool
 }
@@ -51,7 +53,10 @@ func (k *shrinker) plan(need int) (plan []shrink, done bool) {
 // step is what can be done to one message, and the length that remains.
 func (k *shrinker) step(i, size, need int, drop bool) (shrink, int) {
 	note, floor := k.noteOf(i), k.least
-	if !drop {
+	switch {
+	case !drop && k.even: // the whole note: it says where all of the text is
+		floor = unitLen(note.text(textLen(&k.ms[i])))
+	case !drop:
 		floor = note.floor()
 	}
 	s := shrink{at: i, limit: max(floor, size-need), drop: drop, even: k.even}

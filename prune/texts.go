@@ -26,8 +26,9 @@ const (
 	ClearedText = "[earlier tool output is left out]"
 	// SeenImageText stands for an image of an earlier turn.
 	SeenImageText = "[an image that you have seen stood here]"
-	// SeenMediaText stands for a reference to media of an earlier turn.
-	SeenMediaText = "[media that you have seen was named here]"
+	// SeenMediaText stands for a reference to media of an earlier turn. It is shorter than
+	// any such reference.
+	SeenMediaText = "[seen media]"
 	// UnreadableImageText stands for an image that no provider would take.
 	UnreadableImageText = "[an image that cannot be sent stood here]"
 
