@@ -116,12 +116,13 @@ func theirClippedNote(s string) string {
 	if m == nil {
 		return s
 	}
-	for ours, theirs := range map[string]string{
-		" characters of the output left out; a narrower call shows them]": " more characters truncated; rerun with narrower args if needed]",
-		" chars cut; ask for less here]":                                  " chars truncated; narrow args]",
+	// Short pieces fit both; the brief note is the rare one.
+	for _, pair := range [][2]string{
+		{" characters of the output left out; a narrower call shows them]", " more characters truncated; rerun with narrower args if needed]"},
+		{" chars cut; ask for less here]", " chars truncated; narrow args]"},
 	} {
-		if strings.HasPrefix("[... "+m[1]+ours, s) {
-			return ("[... " + m[1] + theirs)[:len(s)]
+		if strings.HasPrefix("[... "+m[1]+pair[0], s) {
+			return ("[... " + m[1] + pair[1])[:len(s)]
 		}
 	}
 	return s
