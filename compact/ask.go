@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // A job is one compaction at work. It belongs to one goroutine.
@@ -19,7 +20,8 @@ type job struct {
 	focus   string
 	room    int // tokens of a summary
 
-	calls, drops, left int    // requests made; times that source was dropped; pieces left out
+	calls, drops, left int // requests made; times that source was dropped; pieces left out
+	spent              tokens.CumulativeUsage
 	answered           string // model that gave the last answer
 	extract            bool   // the text was made without a model
 }
@@ -112,6 +114,9 @@ func (j *job) askOne(ctx context.Context, c candidate, r Request) (string, error
 		j.calls++
 		answer, err := c.Summarize(ctx, r)
 		if err == nil {
+			if answer.Usage != nil {
+				j.spent = j.spent.Add(*answer.Usage)
+			}
 			text, f := j.judge(c, answer.Text, r)
 			if f == "" {
 				return text, nil

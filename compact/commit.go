@@ -25,6 +25,10 @@ type Details struct {
 	Trigger ce.CompactionTrigger `json:"trigger,omitempty"`
 	// Calls counts the requests to summarisers, failed ones included.
 	Calls int `json:"calls"`
+	// InputTokens and OutputTokens sum what the providers reported for them, cached input
+	// included; 0: not reported.
+	InputTokens  int `json:"inputTokens,omitempty"`
+	OutputTokens int `json:"outputTokens,omitempty"`
 	// LeftOut counts units of the source that no summariser saw, because the requests
 	// were too large.
 	LeftOut int `json:"leftOut,omitempty"`
@@ -73,6 +77,7 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 		return "", ce.CompactResult{}, context.Cause(ctx)
 	}
 	d.Calls, d.LeftOut, d.Summarizer = j.calls, j.left, j.answered
+	d.OutputTokens, d.InputTokens = j.spent.Output, j.spent.Total()-j.spent.Output
 	if err == nil {
 		return made.text, ce.CompactResult{}, nil
 	}

@@ -70,8 +70,8 @@ func (c *Compactor) CompactSession(ctx context.Context, p ce.CompactParams) (ce.
 		return ce.CompactResult{}, fmt.Errorf("opening session %q: %w", id, err)
 	}
 	res, err := c.compact(ctx, log, p)
-	if cerr := log.Close(); cerr != nil && err == nil && !res.Compacted {
-		err = fmt.Errorf("closing session %q: %w", id, cerr)
+	if cerr := log.Close(); cerr != nil { // what was stored is stored
+		c.s.Logger.WarnContext(ctx, "closing session failed", "session", id, "error", cerr)
 	}
 	if err != nil && ctx.Err() != nil {
 		return ended(ctx)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -340,4 +342,57 @@ func TestUnknownSession(t *testing.T) {
 	c := compactor(t, transcript.NewMemory(), nil)
 	_, err := c.CompactSession(t.Context(), manual())
 	require.ErrorContains(t, err, `"s"`)
+}
+
+// The same promise on disk: not a byte of the file changes.
+func TestFailureLeavesTheFileAsItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := transcript.OpenDir(dir, nil)
+	require.NoError(t, err)
+	log, err := store.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	appendAll(t, log, talk(20)...)
+	defer func() { require.NoError(t, log.Close()) }()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	read := func() string {
+		var b strings.Builder
+		for _, f := range files {
+			raw, err := os.ReadFile(f)
+			require.NoError(t, err)
+			b.Write(raw)
+		}
+		return b.String()
+	}
+	before := read()
+	require.NotEmpty(t, before)
+	for _, reply := range []compact.Reply{{}, {Err: &compact.AuthError{}}, {Err: &compact.TooLargeError{}}, {Text: strings.Repeat("no shorter at all ", 9_000)}} {
+		c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: compact.Scripted(reply)})
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err)
+		require.False(t, res.OK)
+		require.Equal(t, before, read())
+	}
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: brief()})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	require.True(t, strings.HasPrefix(read(), before), "a success only appends")
+	require.Equal(t, strings.Count(before, "\n")+1, strings.Count(read(), "\n"), "one row")
+}
+
+func TestPreviousSummaryOfALargerModel(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(20)...)
+	_, err := log.CommitCompaction(t.Context(), view(t, log).Generation, transcript.Compaction{
+		Summary: strings.Repeat("An old and very long story goes on. ", 10_000), FirstKeptEntryID: view(t, log).Messages[4].Key,
+	})
+	require.NoError(t, err)
+	probe := &probe{Summarizer: compact.Scripted(compact.Reply{Text: "A story and a migration."}), window: 20_000}
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: probe})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	require.LessOrEqual(t, probe.most, 20_000)
 }

@@ -79,6 +79,9 @@ type Options struct {
 	// MaxCalls bounds the requests of one compaction, retries included. Optional. If zero,
 	// DefaultMaxCalls.
 	MaxCalls int
+	// MaxBytes is the size of a stored session from which Due asks for a compaction.
+	// Optional. If zero, the size does not matter.
+	MaxBytes int64
 	// Timeout bounds one compaction. Optional. If zero, DefaultTimeout.
 	Timeout time.Duration
 	// ActiveTurn tells MakePlan that a run of the session is waiting for tool results. A
@@ -99,6 +102,28 @@ type Options struct {
 	Now func() time.Time
 	// Logger gets counts, ids and reasons, never content. Optional. If nil, nothing is logged.
 	Logger *slog.Logger
+}
+
+// A Size is how large a session is now; 0: unknown.
+type Size struct {
+	Tokens int   // of the context
+	Bytes  int64 // of the stored session
+}
+
+// Due says which automatic trigger asks for a compaction of a session of that size; "":
+// none. More tokens than may be sent are the threshold, where the window is known; bytes
+// are it from MaxBytes on. It is the rule by which a [Compactor] accepts the threshold,
+// so a host that asks it first gets no useless call. With ModeOff nothing is due.
+func (o *Options) Due(s Size) ce.CompactionTrigger {
+	switch {
+	case o == nil || o.Mode == ModeOff:
+		return ""
+	case o.Budget.Overflow(s.Tokens) > 0:
+		return ce.TriggerThreshold
+	case o.MaxBytes > 0 && s.Bytes >= o.MaxBytes:
+		return ce.TriggerBytes
+	}
+	return ""
 }
 
 // A Cycle is one compaction as hooks see it. The plan's messages are read-only.
@@ -212,7 +237,7 @@ func (o *Options) Validate() error {
 		{"keep recent", o.KeepRecent},
 		{"min source", o.MinSource},
 		{"max summary", o.MaxSummary},
-		{"max calls", o.MaxCalls},
+		{"max calls", o.MaxCalls}, {"max bytes", int(min(o.MaxBytes, 0))},
 		{"retry attempts", o.Retry.Attempts},
 		{"breaker failures", o.Breaker.Failures},
 		{"timeout", int(o.Timeout)},

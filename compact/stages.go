@@ -7,8 +7,12 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 )
 
-// requestOverhead is room in a request for what is neither source nor rules, in tokens.
-const requestOverhead = 512
+// requestOverhead is room in a request for what is neither source nor rules, in tokens:
+// a frame, and what the model may think before it answers.
+const requestOverhead = 512 + thinkingRoom
+
+// previousShare bounds the previous summary in a request, as a part of the window.
+const previousShare = 4
 
 // minPiece is the least source that a request is made for, in tokens.
 const minPiece = 256
@@ -28,6 +32,7 @@ type stage struct {
 // run summarises a stage: in one request where the source fits, else part by part, and
 // then the parts' summaries into one.
 func (j *job) run(ctx context.Context, st stage) (string, error) {
+	st.previous = j.shortPrevious(st.previous)
 	limit := j.sourceLimit(st)
 	st.pieces = j.reduce(st.pieces, limit)
 	parts := j.group(st.pieces, limit)
@@ -78,25 +83,13 @@ func (j *job) request(ctx context.Context, st stage, task string) (string, error
 // replaces.
 func (j *job) targetFor(st stage) int {
 	have := sizeOf(st.pieces) + j.s.counter.Text(st.previous)
-	return max(minSummary/2, min(j.room, have/2))
+	return max(minSummary/2, min(j.output(), have/2))
 }
 
 // sourceLimit is how much source one request can take: what the smallest window of the
 // summarisers leaves beside rules, previous summary and answer, less a safety margin.
 func (j *job) sourceLimit(st stage) int {
-	window, output := 0, j.room
-	for _, c := range j.candidates() {
-		w := c.model.Window
-		if w == 0 {
-			w = orInt(j.s.Budget.Window, DefaultSummarizerWindow)
-		}
-		if window == 0 || w < window {
-			window = w
-		}
-		if c.model.Output > 0 {
-			output = min(output, c.model.Output)
-		}
-	}
+	window, output := j.window(), j.output()
 	rules := st.rules
 	rules.sections = true
 	used := j.s.counter.Text(systemPrompt) + j.s.counter.Text(j.s.instructions(rules, j.focus)) +
@@ -105,6 +98,42 @@ func (j *job) sourceLimit(st stage) int {
 		used += j.s.counter.Text(name + "\n")
 	}
 	return max(minPiece, withMargin(window-used))
+}
+
+// window is the smallest of the summarisers.
+func (j *job) window() int {
+	window := 0
+	for _, c := range j.candidates() {
+		w := c.model.Window
+		if w == 0 {
+			w = orInt(j.s.Budget.Window, DefaultSummarizerWindow)
+		}
+		if window == 0 || w < window {
+			window = w
+		}
+	}
+	return window
+}
+
+// outputShare bounds a summary, as a part of the window of who writes it.
+const outputShare = 4
+
+// output is how long an answer may get.
+func (j *job) output() int {
+	n := min(j.room, j.window()/outputShare)
+	for _, c := range j.candidates() {
+		if c.model.Output > 0 {
+			n = min(n, c.model.Output)
+		}
+	}
+	return n
+}
+
+// shortPrevious cuts the middle out of a previous summary that would leave no room for
+// anything else. Such a one was made for a larger window.
+func (j *job) shortPrevious(text string) string {
+	p := piece{text: text, tokens: j.s.counter.Text(text)}
+	return j.fit(p, max(minPiece, j.window()/previousShare)).text
 }
 
 // reduce shortens pieces that alone are larger than a request, at their middle.

@@ -133,6 +133,9 @@ func (s *Script) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
+// thinkingRoom is what a model may use before its answer, in tokens; it counts as output.
+const thinkingRoom = 2_048
+
 // purpose is how requests are accounted for.
 const purpose = "compaction"
 
@@ -158,11 +161,18 @@ func (c completing) Describe() Model { return c.model }
 
 // Summarize implements [Summarizer].
 func (c completing) Summarize(ctx context.Context, r Request) (Summary, error) {
+	most := r.TargetTokens
+	if most > 0 {
+		most += thinkingRoom
+	}
+	if c.model.Output > 0 {
+		most = min(orInt(most, c.model.Output), c.model.Output)
+	}
 	answer, err := c.completer.Complete(ctx, ce.CompletionRequest{
 		System:    systemPrompt,
 		Messages:  []message.Message{message.User(userPrompt(r))},
 		Model:     c.model.Name,
-		MaxTokens: r.TargetTokens,
+		MaxTokens: most,
 		Purpose:   purpose,
 	})
 	if err != nil {

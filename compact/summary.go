@@ -139,8 +139,15 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 		j.s.Logger.WarnContext(ctx, "compaction provider failed, asking the summariser", "error", err)
 		return "", nil
 	}
-	j.answered = "provider"
-	return strings.TrimSpace(text), nil
+	text = strings.TrimSpace(text)
+	if j.s.counter.Text(text) >= p.Before-p.Kept {
+		j.s.Logger.WarnContext(ctx, "compaction provider freed nothing, asking the summariser")
+		return "", nil
+	}
+	if text != "" {
+		j.answered = "provider"
+	}
+	return text, nil
 }
 
 // factShare is how much of a summary's room may go to facts that are added to it.

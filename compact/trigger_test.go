@@ -94,6 +94,32 @@ func TestC6_ClaimsMatchEffects(t *testing.T) {
 	}
 }
 
+func TestDue(t *testing.T) {
+	t.Parallel()
+	known := tokens.Budget{Window: 200_000, Reserve: 16_384}
+	tests := []struct {
+		name string
+		opts *compact.Options
+		size compact.Size
+		want ce.CompactionTrigger
+	}{
+		{name: "exactly full", opts: &compact.Options{Budget: known}, size: compact.Size{Tokens: 183_616}},
+		{name: "over", opts: &compact.Options{Budget: known}, size: compact.Size{Tokens: 183_617}, want: ce.TriggerThreshold},
+		{name: "x3 unknown window", opts: &compact.Options{}, size: compact.Size{Tokens: 1 << 30}},
+		{name: "x7 off", opts: &compact.Options{Budget: known, MaxBytes: 1, Mode: compact.ModeOff}, size: compact.Size{Tokens: 1 << 30, Bytes: 9}},
+		{name: "bytes reached", opts: &compact.Options{MaxBytes: 100}, size: compact.Size{Bytes: 100}, want: ce.TriggerBytes},
+		{name: "bytes below", opts: &compact.Options{MaxBytes: 100}, size: compact.Size{Bytes: 99}},
+		{name: "x1 bytes do not fire on tokens", opts: &compact.Options{MaxBytes: 100}, size: compact.Size{Tokens: 1 << 30}},
+		{name: "nil", size: compact.Size{Tokens: 1, Bytes: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, tt.opts.Due(tt.size))
+		})
+	}
+}
+
 // No trigger counts messages: many small ones do not fire one that watches tokens.
 func TestX1_ManyMessagesDoNotFire(t *testing.T) {
 	t.Parallel()
