@@ -31,7 +31,8 @@ func (c *callLog) begin(op string, s sessionID) *runningCall {
 	return call
 }
 
-func (c *callLog) end(call *runningCall) {
+// end takes a call off the list and reports whether it had been abandoned.
+func (c *callLog) end(call *runningCall) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = slices.DeleteFunc(c.running, func(o *runningCall) bool { return o == call })
@@ -42,16 +43,19 @@ func (c *callLog) end(call *runningCall) {
 		close(c.changed)
 		c.changed = nil
 	}
+	return call.abandoned
 }
 
-// abandon marks a call as left behind, unless it has just ended.
-func (c *callLog) abandon(call *runningCall) {
+// abandon marks a call as left behind; false when it has just ended.
+func (c *callLog) abandon(call *runningCall) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.Contains(c.running, call) {
-		call.abandoned = true
-		c.abandoned.Add(1)
+	if !slices.Contains(c.running, call) {
+		return false
 	}
+	call.abandoned = true
+	c.abandoned.Add(1)
+	return true
 }
 
 // busy reports whether an abandoned call for the session still runs. A session

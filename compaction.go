@@ -153,8 +153,8 @@ func (r CompactionReason) Valid() bool {
 //     [ReasonNoCompactor].
 //   - CurrentTokens defaults to p.Runtime.CurrentTokens. Goal and Settings are
 //     not passed on: the compactor has its own.
-//   - A target that names another session than p is an error before anything
-//     starts.
+//   - A target that names another session than p is a [*HostError] before
+//     anything starts: who called the engine mixed up the two.
 //   - When the compactor moved the session, the result's SessionTarget names the
 //     successor in full: agent, key, store and thread come from p.
 //
@@ -162,7 +162,7 @@ func (r CompactionReason) Valid() bool {
 // engine's fault.
 func DelegateCompaction(ctx context.Context, p CompactParams) (CompactResult, error) {
 	if err := checkIdentity(p); err != nil {
-		return CompactResult{}, err
+		return CompactResult{}, &HostError{Op: "delegate compaction", Err: err}
 	}
 	rt := p.Runtime
 	if rt == nil || rt.Compactor == nil {
@@ -186,7 +186,7 @@ func checkIdentity(p CompactParams) error {
 		if a == "" || b == "" || a == b {
 			return nil
 		}
-		return fmt.Errorf("delegating compaction: session target names %s %q, the session is %q", field, a, b)
+		return fmt.Errorf("session target names %s %q, the session is %q", field, a, b)
 	}
 	if err := conflict("session", p.Target.SessionID, p.SessionID); err != nil {
 		return err

@@ -107,7 +107,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("engine id %q belongs to owner %q", e.ID, e.Owner)
 }
 
-// An EngineUnavailableError is what [Strict] answers instead of falling back.
+// An EngineUnavailableError is what [Strict] answers instead of falling back, and
+// what the tools of a quarantined engine answer under either policy.
 // While the same failure stands its text stays the same, and every call returns
 // it without trying the engine again.
 type EngineUnavailableError struct {

@@ -3,6 +3,7 @@ package contextengine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type hook[P, R any] struct {
 	surfaces bool
 	// spares: a missed deadline is returned and not recorded.
 	spares bool
+	// undo takes back a result that came too late for its caller. nil: nothing to undo.
+	undo func(R)
 }
 
 // A caller calls one method of an engine.
@@ -52,11 +55,14 @@ func guard[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, 
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}
-	if h.main == nil || h.gen.failed.Load() != nil {
-		return unavailable(ctx, h, k, p)
+	if f := h.gen.failed.Load(); f != nil || h.main == nil {
+		return unavailable(ctx, h, k, p, f)
 	}
 	if isBusy(h.main, k, p) {
-		return busy(ctx, h, k, p)
+		if h.main.isDefault || h.sel.Policy == Strict {
+			return r, h.wrap(k.op, ErrEngineBusy)
+		}
+		return fallBack(ctx, h, k, p)
 	}
 	if err = invoke(ctx, h, h.main, k, k.call, p, &r); err == nil {
 		return r, nil
@@ -64,10 +70,11 @@ func guard[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, 
 	return failed(ctx, h, k, p, err)
 }
 
-// unavailable answers a call whose engine is quarantined or was never made.
-func unavailable[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, err error) {
-	if f := h.gen.failed.Load(); f != nil {
-		h.registry.beat(ctx, f)
+// unavailable answers a call whose engine is quarantined, with f, or was never
+// made.
+func unavailable[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, f *failure) (r R, err error) {
+	if f != nil {
+		h.registry.beat(h.gen)
 		if h.sel.Policy == Strict {
 			return r, f.unavailable()
 		}
@@ -84,33 +91,29 @@ func isBusy[P, R any](in *instance, k *hook[P, R], p *P) bool {
 	return in.calls.busy(k.session(*p))
 }
 
-// busy answers a call for a session in which an abandoned call still runs.
-func busy[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, err error) {
-	if h.main.isDefault || h.sel.Policy == Strict {
-		return r, h.wrap(k.op, ErrEngineBusy)
-	}
-	return fallBack(ctx, h, k, p)
-}
-
 // failed decides what an error of the selected engine means.
 func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err error) (r R, _ error) {
-	missed := isMissedDeadline(err, h, k.op)
-	switch {
-	case err == ErrDeclined && k.optional:
-		return r, err
-	case cancelled(ctx, err) && !missed:
+	if err == ErrDeclined && k.optional {
 		return r, err
 	}
-	wrapped := h.wrap(k.op, err)
+	missed := false
+	if own, ok := err.(ownDeadline); ok {
+		err, missed = own.DeadlineError, true
+	}
+	fault := examine(ctx, err)
+	if fault.cancelled && !missed {
+		return r, fault.err
+	}
+	wrapped := h.wrap(k.op, fault.err)
 	if h.main.isDefault || k.spares && missed {
 		return r, wrapped
 	}
 	strict := h.sel.Policy == Strict
-	if he := (*HostError)(nil); errors.As(err, &he) {
+	if fault.host {
 		if strict || k.surfaces {
 			return r, wrapped
 		}
-	} else if f := h.registry.fail(ctx, h.gen, k.op, err); strict {
+	} else if f := h.registry.fail(ctx, h.gen, k.op, fault); strict {
 		return r, f.unavailable()
 	} else if k.surfaces {
 		return r, wrapped
@@ -126,7 +129,10 @@ func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err e
 func fallBack[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, err error) {
 	in, err := h.fallback(ctx)
 	if err != nil {
-		return r, err
+		if examine(ctx, err).cancelled {
+			return r, err
+		}
+		return r, h.wrap(k.op, err)
 	}
 	if isBusy(in, k, p) {
 		return r, h.wrap(k.op, ErrEngineBusy)
@@ -135,10 +141,14 @@ func fallBack[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r 
 		return r, nil
 	}
 	var zero R
-	if cancelled(ctx, err) {
-		return zero, err
+	if own, ok := err.(ownDeadline); ok {
+		return zero, h.wrap(k.op, own.DeadlineError)
 	}
-	return zero, h.wrap(k.op, err)
+	fault := examine(ctx, err)
+	if fault.cancelled {
+		return zero, fault.err
+	}
+	return zero, h.wrap(k.op, fault.err)
 }
 
 // invoke calls one engine: fields that it does not want are zeroed, and the call
@@ -150,9 +160,14 @@ func invoke[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R
 			reduced := k.zero(*p, reject)
 			q = &reduced
 		}
-		err := callOnce(ctx, h, in, k, call, q, r)
+		var err error
+		if d := k.limit(&h.sel.Deadline); d > 0 {
+			err = callWithDeadline(ctx, h, in, k, call, *q, r, d, k.session(*p))
+		} else {
+			err = callRecovered(ctx, in, call, q, r)
+		}
 		if err == nil {
-			return inspect(h, k, q, r)
+			return inspect(in, k, q, r)
 		}
 		if k.zero == nil || ctx.Err() != nil {
 			return err
@@ -168,7 +183,7 @@ func invoke[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R
 }
 
 // inspect judges a result as far as that takes no walk over it.
-func inspect[P, R any](h *Handle, k *hook[P, R], p *P, r *R) error {
+func inspect[P, R any](in *instance, k *hook[P, R], p *P, r *R) error {
 	if k.sound == nil || k.sound(*r) {
 		return nil
 	}
@@ -176,14 +191,7 @@ func inspect[P, R any](h *Handle, k *hook[P, R], p *P, r *R) error {
 	if issue == "" {
 		return nil
 	}
-	return &ContractError{Engine: h.gen.id, Issues: []string{issue}}
-}
-
-func callOnce[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R], call caller[P, R], p *P, r *R) error {
-	if d := k.limit(&h.sel.Deadline); d > 0 {
-		return callWithDeadline(ctx, h, in, k, call, *p, r, d)
-	}
-	return callRecovered(ctx, in, call, p, r)
+	return &ContractError{Engine: in.id, Issues: []string{issue}}
 }
 
 func callRecovered[P, R any](ctx context.Context, in *instance, call caller[P, R], p *P, r *R) (err error) {
@@ -196,24 +204,29 @@ func callRecovered[P, R any](ctx context.Context, in *instance, call caller[P, R
 	return err
 }
 
+// An outcome is what a call came to.
+type outcome[R any] struct {
+	r   R
+	err error
+}
+
 // callWithDeadline runs the call in a goroutine. The caller leaves at the
 // deadline or its own cancellation, after a short grace; what comes back later
 // is dropped, and until it does the session's calls go elsewhere. The Handle
 // owns the goroutine: Close waits for it and reports it.
-func callWithDeadline[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R], call caller[P, R], p P, r *R, d time.Duration) error {
-	type outcome struct {
-		r   R
-		err error
-	}
-	missed := &DeadlineError{Engine: h.gen.id, Op: k.op, After: d}
+func callWithDeadline[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R], call caller[P, R], p P, r *R, d time.Duration, sid sessionID) error {
+	missed := &DeadlineError{Engine: in.id, Op: k.op, After: d}
 	callCtx, cancel := context.WithTimeoutCause(ctx, d, missed)
 	defer cancel()
-	done := make(chan outcome, 1)
-	running := in.calls.begin(k.op, k.session(p))
+	done := make(chan outcome[R], 1)
+	op, undo := k.op, k.undo
+	running := in.calls.begin(op, sid)
 	go func() {
-		out := outcome{err: errGoexit}
+		out := outcome[R]{err: errGoexit}
 		defer func() {
-			in.calls.end(running)
+			if in.calls.end(running) && undo != nil && out.err == nil {
+				undo(out.r)
+			}
 			done <- out
 		}()
 		out.err = callRecovered(callCtx, in, call, &p, &out.r)
@@ -222,36 +235,49 @@ func callWithDeadline[P, R any](ctx context.Context, h *Handle, in *instance, k 
 	select {
 	case out := <-done:
 		if out.err != nil && context.Cause(callCtx) == error(missed) {
-			return missed // it gave up because of the deadline
+			return ownDeadline{missed} // it gave up because of the deadline
 		}
 		*r = out.r
 		return out.err
 	case <-callCtx.Done():
 	}
 	late := context.Cause(callCtx) == error(missed)
-	grace := time.NewTimer(unwindGrace)
-	defer grace.Stop()
-	select {
-	case out := <-done:
-		if !late {
-			*r = out.r
-			return out.err
-		}
-	case <-grace.C:
-		in.calls.abandon(running)
+	out, back := unwind(in, running, done)
+	switch {
+	case !back:
+		h.registry.logger().LogAttrs(ctx, slog.LevelWarn, "context engine call abandoned; its session goes elsewhere until it returns",
+			slog.String("engine", sanitise(in.id)), slog.String("operation", op), slog.String("session", sanitise(sid.id)))
+	case !late:
+		*r = out.r
+		return out.err
+	case undo != nil && out.err == nil:
+		undo(out.r)
 	}
 	if late {
-		return missed
+		return ownDeadline{missed}
 	}
 	return context.Cause(ctx)
 }
 
+// unwind gives a call that should come back a little time; false when it was
+// abandoned.
+func unwind[R any](in *instance, running *runningCall, done <-chan outcome[R]) (outcome[R], bool) {
+	grace := time.NewTimer(unwindGrace)
+	defer grace.Stop()
+	select {
+	case out := <-done:
+		return out, true
+	case <-grace.C:
+	}
+	if in.calls.abandon(running) {
+		return outcome[R]{}, false
+	}
+	return <-done, true // it ended this very moment
+}
+
+// ownDeadline is a deadline that the guard itself saw missed: unlike the exported
+// error, an engine cannot return it.
+type ownDeadline struct{ *DeadlineError }
+
 // errGoexit stands for a call whose goroutine ended without returning.
 var errGoexit = errors.New("engine ended its goroutine")
-
-// isMissedDeadline reports whether err is the deadline of this very call, rather
-// than of something the engine called.
-func isMissedDeadline(err error, h *Handle, op string) bool {
-	d, ok := err.(*DeadlineError)
-	return ok && d.Engine == h.gen.id && d.Op == op
-}

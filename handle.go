@@ -40,8 +40,6 @@ type Handle struct {
 	mu       sync.Mutex
 	building chan struct{} // closed when the fallback is built; nil: nobody builds
 	buildErr error         // why there is no fallback
-	closeErr error
-	closing  chan struct{} // closed when Close is done; nil: not begun
 }
 
 var (
@@ -61,6 +59,7 @@ var (
 
 // An instance is one engine with what the guard knows of it.
 type instance struct {
+	id        string // the registered id
 	engine    ContextEngine
 	info      Info
 	hooks     HookSet
@@ -71,8 +70,8 @@ type instance struct {
 	calls    callLog
 }
 
-func newInstance(e ContextEngine, info Info, isDefault bool) *instance {
-	in := &instance{engine: e, info: info, hooks: HooksOf(e), isDefault: isDefault}
+func newInstance(id string, e ContextEngine, info Info, hooks HookSet) *instance {
+	in := &instance{id: id, engine: e, info: info, hooks: hooks, isDefault: id == LegacyID}
 	_, in.stateless = e.(legacyEngine)
 	in.rejected.Store(uint32(rejectedBy(info.AcceptedHostParams)))
 	return in
@@ -90,10 +89,15 @@ func (in *instance) describe() Info {
 func (in *instance) rejects() paramMask { return paramMask(in.rejected.Load()) }
 
 // learn remembers which of the present fields err rejects, and reports whether
-// there were any.
+// there were any. A panic and a failure of the host reject nothing, whatever
+// they say.
 func (in *instance) learn(err error, present, byText paramMask) bool {
+	f := examine(context.Background(), err)
+	if f.host || f.class == ClassPanic {
+		return false
+	}
 	var found paramMask
-	if typed := (*UnknownParamError)(nil); errors.As(err, &typed) {
+	if typed := (*UnknownParamError)(nil); errors.As(f.err, &typed) {
 		for _, p := range typed.Params {
 			found |= p.mask()
 		}
@@ -106,7 +110,7 @@ func (in *instance) learn(err error, present, byText paramMask) bool {
 				names = append(names, string(p))
 			}
 		}
-		for _, name := range paramcompat.Rejected(err, names) {
+		for _, name := range paramcompat.Rejected(f.err, names) {
 			found |= HostParam(name).mask()
 		}
 	}
@@ -119,20 +123,30 @@ func (in *instance) learn(err error, present, byText paramMask) bool {
 
 // A Status says which engine was selected and which one answers.
 type Status struct {
-	// Selected is the id of the slot. Answering is the Info.ID of the engine that
-	// answers the next call; "" when under [Strict] none does.
+	// Selected is the registered id that the slot names. Answering is the Info.ID
+	// of the engine that answers the next call, which need not be the same word
+	// when all is well; "" when none does: under [Strict], or without a fallback.
 	Selected, Answering string
 	Source              SelectionSource // configured or default
 	Policy              FailurePolicy
 	Quarantine          *Quarantine // a copy; nil: none
+	// Substituted says that the Handle has no engine of its own: it could not be
+	// made, or is registered for discovery only.
+	Substituted bool
+	// Busy counts calls that were abandoned at a deadline and still run. The
+	// other calls of their sessions go to the fallback meanwhile.
+	Busy int
 }
 
 // Degraded reports whether another engine than the selected one answers, or none.
-func (s Status) Degraded() bool { return s.Quarantine != nil }
+func (s Status) Degraded() bool { return s.Quarantine != nil || s.Substituted }
 
 // Status reports how the Handle stands now.
 func (h *Handle) Status() Status {
-	s := Status{Selected: h.gen.id, Source: h.source, Policy: h.sel.Policy}
+	s := Status{Selected: h.gen.id, Source: h.source, Policy: h.sel.Policy, Substituted: h.main == nil}
+	if h.main != nil {
+		s.Busy = int(h.main.calls.abandoned.Load())
+	}
 	if s.Policy == "" {
 		s.Policy = Fallback
 	}
@@ -141,34 +155,53 @@ func (h *Handle) Status() Status {
 		q := f.Quarantine
 		s.Quarantine = &q
 	}
-	if f == nil || s.Policy == Fallback {
-		s.Answering = h.Info().ID
+	if in := h.answering(f); in != nil {
+		s.Answering = in.describe().ID
 	}
 	return s
 }
 
 // Info describes the engine that answers now: after a quarantine, the legacy
-// engine. Under [Strict], where nobody answers, it still describes the selected
-// engine.
+// engine, which is made if it was not needed before. Where nobody answers, under
+// [Strict], it still describes the selected engine.
 func (h *Handle) Info() Info {
-	if h.main != nil && (h.sel.Policy == Strict || h.gen.failed.Load() == nil) {
+	in := h.answering(h.gen.failed.Load())
+	switch {
+	case in != nil:
+		return in.describe()
+	case h.main != nil && h.sel.Policy == Strict:
 		return h.main.describe()
+	}
+	return legacyInfo()
+}
+
+// answering returns the engine that answers while f stands; nil: none does.
+func (h *Handle) answering(f *failure) *instance {
+	if h.main != nil && f == nil {
+		return h.main
+	}
+	if h.sel.Policy == Strict {
+		return nil
 	}
 	in, err := h.fallback(context.Background())
 	if err != nil {
-		return legacyInfo()
+		return nil
 	}
-	return in.describe()
+	return in
 }
 
 // Hooks returns the hooks of the selected engine, fixed for the life of the
 // Handle, whoever answers.
 func (h *Handle) Hooks() HookSet { return h.hooks }
 
-// Owner returns who registered the engine that answers now: "core" for legacy.
+// Owner returns who registered the engine that answers now: "core" for legacy,
+// "" where nobody answers.
 func (h *Handle) Owner() string {
 	if h.main != nil && h.gen.failed.Load() == nil {
 		return h.gen.owner
+	}
+	if h.sel.Policy == Strict {
+		return ""
 	}
 	return coreOwner
 }
@@ -196,94 +229,108 @@ func (h *Handle) fallback(ctx context.Context) (*instance, error) {
 			return in, nil
 		}
 		h.mu.Lock()
-		if in, err := h.standIn.Load(), h.buildErr; in != nil || err != nil {
-			h.mu.Unlock()
-			return in, err
+		in, err, wait := h.standIn.Load(), h.buildErr, h.building
+		if err == nil && h.closed.Load() {
+			err = ErrClosed
 		}
-		if wait := h.building; wait != nil {
-			h.mu.Unlock()
-			select {
-			case <-wait:
-				continue
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
+		if in == nil && err == nil && wait == nil {
+			h.building = make(chan struct{})
 		}
-		done := make(chan struct{})
-		h.building = done
 		h.mu.Unlock()
-
-		in, _, err := h.registry.build(ctx, h.registry.lookup(LegacyID), h.sel.Factory)
-		h.mu.Lock()
-		h.building = nil
-		tooLate := h.closed.Load() // Close has been here: nobody else will close it
 		switch {
-		case err == nil && !tooLate:
-			h.standIn.Store(in)
-		case err != nil && ctx.Err() == nil:
-			h.buildErr = fmt.Errorf("contextengine: no fallback for engine %q: %w", h.gen.id, err)
+		case in != nil:
+			return in, nil
+		case err != nil:
+			return nil, err
+		case wait == nil:
+			return h.makeFallback(ctx)
 		}
-		h.mu.Unlock()
-		close(done)
-		if err == nil && tooLate {
-			return nil, errors.Join(ErrClosed, closeInstance(in))
-		}
-		if err != nil && ctx.Err() != nil {
+		select {
+		case <-wait:
+		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// Close releases the selected engine and the fallback, once; later calls wait
-// for the first and return its result. Call it after the last turn, maintenance
-// and spawn. It is not guarded: an error is returned, a panic becomes a
-// [*PanicError], and neither quarantines. Calls that were abandoned at a
-// deadline get the time of [Deadlines.Close] to come back, and are named by the
-// error when they do not: their engine is closed all the same.
+// makeFallback builds the fallback; h.building says that this call does.
+func (h *Handle) makeFallback(ctx context.Context) (in *instance, err error) {
+	err = errGoexit
+	defer func() {
+		h.mu.Lock()
+		tooLate := h.closed.Load() // Close has been here: nobody else will close it
+		switch {
+		case err == nil && !tooLate:
+			h.standIn.Store(in)
+		case err != nil && ctx.Err() == nil:
+			h.buildErr = err
+		}
+		close(h.building)
+		h.building = nil
+		h.mu.Unlock()
+		if err == nil && tooLate {
+			in, err = nil, errors.Join(ErrClosed, closeInstance(in))
+		}
+	}()
+	in, _, err = h.registry.build(ctx, h.registry.lookup(LegacyID), h.sel.Factory)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil:
+		err = fmt.Errorf("no fallback for engine %q: %w", h.gen.id, err)
+	}
+	return in, err
+}
+
+// Close releases the selected engine and the fallback, once; later calls return
+// at once. Call it after the last turn, maintenance and spawn. It is not guarded:
+// an error is returned, a panic becomes a [*PanicError], and neither quarantines.
+//
+// [Deadlines.Close] bounds it as a whole. Calls that were abandoned at a deadline
+// get that time to come back, and are named by the error when they do not: their
+// engine is closed all the same.
 func (h *Handle) Close() error {
 	h.mu.Lock()
-	if h.closing != nil {
-		done := h.closing
-		h.mu.Unlock()
-		<-done
-		return h.closeErr
-	}
-	h.closing = make(chan struct{})
-	h.closed.Store(true)
+	again := h.closed.Swap(true)
 	h.mu.Unlock()
-	defer close(h.closing)
-
+	if again {
+		return nil
+	}
 	limit := h.sel.Deadline.Close
+	until := time.Now().Add(max(limit, unwindGrace))
 	var errs []error
 	for _, in := range []*instance{h.main, h.standIn.Load()} {
 		if in == nil {
 			continue
 		}
-		for _, op := range in.calls.wait(max(limit, unwindGrace)) {
+		for _, op := range in.calls.wait(time.Until(until)) {
 			errs = append(errs, h.wrap("close", fmt.Errorf("%s never came back: %w", op, ErrEngineBusy)))
 		}
-		if err := h.closeWithin(in, limit); err != nil {
+		left := time.Duration(0)
+		if limit > 0 {
+			left = max(time.Until(until), unwindGrace)
+		}
+		if err := closeWithin(in, left, limit); err != nil {
 			errs = append(errs, h.wrap("close", err))
 		}
 	}
-	h.closeErr = errors.Join(errs...)
-	return h.closeErr
+	return errors.Join(errs...)
 }
 
-// closeWithin closes an engine, at most for limit where there is one.
-func (h *Handle) closeWithin(in *instance, limit time.Duration) error {
-	if limit <= 0 {
+// closeWithin closes an engine, at most for left where that is set.
+func closeWithin(in *instance, left, limit time.Duration) error {
+	if left <= 0 {
 		return closeInstance(in)
 	}
 	done := make(chan error, 1)
 	go func() { done <- closeInstance(in) }()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return &DeadlineError{Engine: h.gen.id, Op: "close", After: limit}
+		return &DeadlineError{Engine: in.id, Op: "close", After: limit}
 	}
 }
 

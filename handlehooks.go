@@ -169,6 +169,9 @@ func (h *Handle) Maintain(ctx context.Context, p MaintainParams) (transcript.Rew
 // each message, each guarded.
 func (h *Handle) IngestBatch(ctx context.Context, p IngestBatchParams) (IngestBatchResult, error) {
 	if !h.hooks.Has(HookIngestBatch) {
+		if err := h.ready(ctx, "ingestBatch"); err != nil {
+			return IngestBatchResult{}, err
+		}
 		return IngestBatch(ctx, h, p)
 	}
 	return guard(ctx, h, &hook[IngestBatchParams, IngestBatchResult]{
@@ -197,6 +200,9 @@ func (h *Handle) IngestBatch(ctx context.Context, p IngestBatchParams) (IngestBa
 // [IngestBatch] does with the new messages.
 func (h *Handle) AfterTurn(ctx context.Context, p AfterTurnParams) error {
 	if !h.hooks.Has(HookAfterTurn) {
+		if err := h.ready(ctx, "afterTurn"); err != nil {
+			return err
+		}
 		return AfterTurn(ctx, h, p)
 	}
 	_, err := guard(ctx, h, &hook[AfterTurnParams, struct{}]{
@@ -207,10 +213,14 @@ func (h *Handle) AfterTurn(ctx context.Context, p AfterTurnParams) error {
 			return struct{}{}, in.engine.(AfterTurner).AfterTurn(ctx, p)
 		},
 		fallback: func(ctx context.Context, in *instance, p AfterTurnParams) (struct{}, error) {
-			if in.hooks.Has(HookAfterTurn) {
-				return struct{}{}, declinedIsNil(in.engine.(AfterTurner).AfterTurn(ctx, p))
+			if !in.hooks.Has(HookAfterTurn) {
+				return struct{}{}, nil
 			}
-			return struct{}{}, nil
+			err := in.engine.(AfterTurner).AfterTurn(ctx, p)
+			if err == ErrDeclined {
+				err = ingestNew(ctx, in.engine, p)
+			}
+			return struct{}{}, err
 		},
 		present: presentInTurn,
 		zero: func(p AfterTurnParams, m paramMask) AfterTurnParams {
@@ -230,6 +240,9 @@ func presentInTurn(p AfterTurnParams) paramMask {
 // [AfterTurn] does.
 func (h *Handle) CommitTurn(ctx context.Context, p CommitTurnParams) (CommitTurnResult, error) {
 	if !h.hooks.Has(HookCommitTurn) {
+		if err := h.ready(ctx, "commitTurn"); err != nil {
+			return CommitTurnResult{}, err
+		}
 		return CommitTurn(ctx, h, p)
 	}
 	return guard(ctx, h, &hook[CommitTurnParams, CommitTurnResult]{
@@ -305,13 +318,6 @@ func (h *Handle) ready(ctx context.Context, op string) error {
 		return h.wrap(op, ErrClosed)
 	}
 	return context.Cause(ctx)
-}
-
-func declinedIsNil(err error) error {
-	if err == ErrDeclined {
-		return nil
-	}
-	return err
 }
 
 // presentIn returns which host-added fields are set.

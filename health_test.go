@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -121,4 +122,68 @@ func TestQuarantinesAreCopies(t *testing.T) {
 	h.Status().Quarantine.Reason = "changed"
 	require.Equal(t, "not registered", r.Quarantines()[0].Reason)
 	require.Equal(t, "not registered", h.Status().Quarantine.Reason)
+}
+
+// stuckStore does not come back until it is released.
+type stuckStore struct {
+	healthScript
+	release chan struct{}
+}
+
+func (s *stuckStore) Put(context.Context, ce.Quarantine) error { <-s.release; return nil }
+
+func (s *stuckStore) List(context.Context) ([]ce.Quarantine, error) { <-s.release; return nil, nil }
+
+func TestSpec01_15_17_StoreThatHangsDelaysNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f := newRegistry(), newFake(allHooks)
+		store := &stuckStore{release: make(chan struct{})}
+		r.Health = store
+		f.on = fail("assemble", errBoom)
+		h := resolve(t, r, f, ce.Selection{})
+		start := time.Now()
+		_, err := callHook(t.Context(), h, "assemble")
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(start), 100*time.Millisecond)
+		start = time.Now()
+		for range 10 {
+			r.ClearQuarantine("x")
+			_, err = callHook(t.Context(), h, "assemble")
+			require.NoError(t, err)
+		}
+		require.Zero(t, time.Since(start), "known to hang: not waited for again")
+		require.Len(t, r.Quarantines(), 1)
+		close(store.release)
+		synctest.Wait()
+	})
+}
+
+func TestSpec01_15_17_MirrorEndsWithWhatIsTrue(t *testing.T) {
+	r, f, store := newRegistry(), newFake(allHooks), &safeHealth{}
+	r.Health = store
+	f.on = fail("assemble", errBoom)
+	old := resolve(t, r, f, ce.Selection{})
+	for range 50 {
+		_, err := callHook(t.Context(), old, "assemble")
+		require.NoError(t, err)
+		require.Contains(t, store.held, "x")
+		r.ClearQuarantine("x")
+		require.NotContains(t, store.held, "x")
+	}
+	_, err := callHook(t.Context(), old, "assemble")
+	require.NoError(t, err)
+	now := r.Now().Add(time.Hour)
+	r.Now = func() time.Time { return now }
+	require.NoError(t, r.Register("x", "plugin:x", factoryOf(newFake(0))))
+	require.Empty(t, store.held)
+	_, err = callHook(t.Context(), old, "assemble")
+	require.NoError(t, err)
+	require.Empty(t, store.held, "a replaced generation is not refreshed")
+	require.NoError(t, r.Register("x", "plugin:x", factoryOf(f)))
+	late := resolve(t, r, f, ce.Selection{})
+	_, err = callHook(t.Context(), late, "assemble")
+	require.NoError(t, err)
+	require.Contains(t, store.held, "x")
+	r.UnregisterOwner("plugin:x")
+	require.Empty(t, store.held)
 }

@@ -98,7 +98,8 @@ func Maintain(ctx context.Context, e ContextEngine, p MaintainParams) (transcrip
 
 // IngestBatch calls the engine's IngestBatch. Without one it calls Ingest for
 // each message in order, goes on after a failure, counts what was ingested and
-// joins the errors. It stops when ctx is done.
+// joins the errors. It stops when ctx is done, and when a [Handle] answers that
+// nobody is there: that error comes back as it is.
 func IngestBatch(ctx context.Context, e ContextEngine, p IngestBatchParams) (IngestBatchResult, error) {
 	if HooksOf(e).Has(HookIngestBatch) {
 		if r, err := e.(BatchIngester).IngestBatch(ctx, p); err != ErrDeclined {
@@ -115,6 +116,9 @@ func IngestBatch(ctx context.Context, e ContextEngine, p IngestBatchParams) (Ing
 			break
 		}
 		r, err := e.Ingest(ctx, IngestParams{SessionRef: p.SessionRef, Message: m, IsHeartbeat: p.IsHeartbeat})
+		if err != nil && len(errs) == 0 && settled(err) {
+			return res, err
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -126,6 +130,13 @@ func IngestBatch(ctx context.Context, e ContextEngine, p IngestBatchParams) (Ing
 	return res, errors.Join(errs...)
 }
 
+// settled reports whether err will not change from message to message, so that
+// going on with the next one is of no use.
+func settled(err error) bool {
+	var gone *EngineUnavailableError
+	return errors.As(err, &gone) || errors.Is(err, ErrClosed) || errors.Is(err, ErrEngineBusy)
+}
+
 // AfterTurn calls the engine's AfterTurn. Without one the messages from
 // PrePromptMessageCount on go to [IngestBatch]; nothing is called when there are
 // none.
@@ -135,6 +146,11 @@ func AfterTurn(ctx context.Context, e ContextEngine, p AfterTurnParams) error {
 			return err
 		}
 	}
+	return ingestNew(ctx, e, p)
+}
+
+// ingestNew is what AfterTurn does for an engine without it.
+func ingestNew(ctx context.Context, e ContextEngine, p AfterTurnParams) error {
 	fresh := p.New()
 	if len(fresh) == 0 {
 		return nil
@@ -198,11 +214,12 @@ func Tools(ctx context.Context, e ContextEngine, p ToolsParams) ([]Tool, error) 
 	return nil, nil
 }
 
-// Close releases the engine's resources, where it has any. A [Handle] is always
-// closed, whatever the engine behind it has.
+// Close releases the engine's resources, where it has any: every [io.Closer] is
+// closed, whatever it reports of its hooks, since a wrapper may have resources
+// that the engine behind it has not.
 func Close(e ContextEngine) error {
-	if _, ok := e.(*Handle); ok || HooksOf(e).Has(HookClose) {
-		return e.(io.Closer).Close()
+	if c, ok := e.(io.Closer); ok {
+		return c.Close()
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -33,12 +34,30 @@ func (h *Handle) PrepareSubagentSpawn(ctx context.Context, p SubagentSpawnParams
 		fallback: func(ctx context.Context, in *instance, p SubagentSpawnParams) (*SubagentPreparation, error) {
 			return PrepareSubagentSpawn(ctx, in.engine, p)
 		},
+		undo: h.undoLate,
 	}, &p)
 	if err != nil || prep == nil || prep.Rollback == nil {
 		return prep, err
 	}
 	return &SubagentPreparation{Rollback: h.once(prep.Rollback)}, nil
 }
+
+// undoLate rolls back a preparation whose caller had left at the deadline: nobody
+// else will.
+func (h *Handle) undoLate(prep *SubagentPreparation) {
+	if prep == nil || prep.Rollback == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lateUndoTimeout)
+	defer cancel()
+	if err := h.once(prep.Rollback)(ctx); err != nil {
+		h.registry.logger().LogAttrs(ctx, slog.LevelWarn, "rolling back a late subagent preparation failed",
+			slog.String("engine", sanitise(h.gen.id)), slog.String("error", sanitise(err.Error())))
+	}
+}
+
+// lateUndoTimeout bounds a rollback that no caller waits for.
+const lateUndoTimeout = 30 * time.Second
 
 // once makes a rollback safe to call: one run, no panic.
 func (h *Handle) once(rollback func(context.Context) error) func(context.Context) error {
@@ -61,7 +80,8 @@ func (h *Handle) once(rollback func(context.Context) error) func(context.Context
 
 // Tools implements [ToolProvider]. Each tool is guarded: a panic becomes an
 // error for the model and quarantines the engine with operation tool. After a
-// quarantine, and after Close, calling one is an error for the model. An error
+// quarantine, and after Close, calling one is an error for the model, under both
+// policies an [*EngineUnavailableError]. An error
 // that a tool returns is the model's to read and no failure of the engine.
 func (h *Handle) Tools(ctx context.Context, p ToolsParams) ([]Tool, error) {
 	if !h.hooks.Has(HookTools) {
@@ -76,10 +96,14 @@ func (h *Handle) Tools(ctx context.Context, p ToolsParams) ([]Tool, error) {
 			if err != nil {
 				return nil, err
 			}
-			return h.guardTools(ts)
+			return h.guardTools(in, ts)
 		},
 		fallback: func(ctx context.Context, in *instance, p ToolsParams) ([]Tool, error) {
-			return Tools(ctx, in.engine, p)
+			ts, err := Tools(ctx, in.engine, p)
+			if err != nil || ts == nil {
+				return nil, err
+			}
+			return h.guardTools(in, ts)
 		},
 		present: func(p ToolsParams) paramMask { return presentIn(p.SessionRef, nil, p.Settings, p.Runtime, nil) },
 		zero: func(p ToolsParams, m paramMask) ToolsParams {
@@ -92,7 +116,7 @@ func (h *Handle) Tools(ctx context.Context, p ToolsParams) ([]Tool, error) {
 
 // guardTools reads what the tools say of themselves, once, while the guard
 // watches, and wraps their calls.
-func (h *Handle) guardTools(ts []Tool) ([]Tool, error) {
+func (h *Handle) guardTools(in *instance, ts []Tool) ([]Tool, error) {
 	out := make([]Tool, 0, len(ts))
 	var issues []string
 	for i, t := range ts {
@@ -100,14 +124,14 @@ func (h *Handle) guardTools(ts []Tool) ([]Tool, error) {
 			issues = append(issues, fmt.Sprintf("tool %d is nil", i))
 			continue
 		}
-		g := &guardedTool{h: h, tool: t, name: t.Name(), description: t.Description(), schema: t.Schema()}
+		g := &guardedTool{h: h, in: in, tool: t, name: t.Name(), description: t.Description(), schema: t.Schema()}
 		if trimBlank(g.name) == "" {
 			issues = append(issues, fmt.Sprintf("tool %d has a blank name", i))
 		}
 		out = append(out, g)
 	}
 	if issues != nil {
-		return nil, &ContractError{Engine: h.gen.id, Issues: issues}
+		return nil, &ContractError{Engine: in.id, Issues: issues}
 	}
 	return out, nil
 }
@@ -115,6 +139,7 @@ func (h *Handle) guardTools(ts []Tool) ([]Tool, error) {
 // guardedTool is a tool of an engine behind the guard.
 type guardedTool struct {
 	h                 *Handle
+	in                *instance // whose tool it is
 	tool              Tool
 	name, description string
 	schema            json.RawMessage
@@ -128,7 +153,7 @@ func (t *guardedTool) Call(ctx context.Context, arguments json.RawMessage) (bloc
 	if err := t.h.ready(ctx, "tool"); err != nil {
 		return nil, err
 	}
-	if f := t.h.gen.failed.Load(); f != nil {
+	if f := t.h.gen.failed.Load(); f != nil && t.in == t.h.main {
 		return nil, f.unavailable()
 	}
 	defer func() {
@@ -136,11 +161,11 @@ func (t *guardedTool) Call(ctx context.Context, arguments json.RawMessage) (bloc
 		if v == nil {
 			return
 		}
-		err = newPanicError(v)
-		if !t.h.main.isDefault {
-			t.h.registry.fail(ctx, t.h.gen, "tool", err)
+		f := examine(ctx, newPanicError(v))
+		if !t.in.isDefault && !f.host {
+			t.h.registry.fail(ctx, t.h.gen, "tool", f)
 		}
-		blocks, err = nil, t.h.wrap("tool", err)
+		blocks, err = nil, t.h.wrap("tool", f.err)
 	}()
 	return t.tool.Call(ctx, arguments)
 }

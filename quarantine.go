@@ -2,7 +2,6 @@ package contextengine
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -53,10 +52,10 @@ func (f *failure) unavailable() error {
 
 // fail records that the engine of g failed, unless one of its calls did before,
 // and returns the record that counts.
-func (r *Registry) fail(ctx context.Context, g *generation, op string, err error) *failure {
-	f := &failure{err: err, Quarantine: Quarantine{
+func (r *Registry) fail(ctx context.Context, g *generation, op string, cause fault) *failure {
+	f := &failure{err: cause.err, Quarantine: Quarantine{
 		EngineID: g.id, Owner: g.owner, Operation: op,
-		Reason: cutRunes(errText(err), reasonLimit), Class: classOf(err),
+		Reason: cutRunes(cause.text, reasonLimit), Class: cause.class,
 		Generation: g.number, FailedAt: r.now(),
 	}}
 	f.seq = r.failures.Add(1)
@@ -70,27 +69,8 @@ func (r *Registry) fail(ctx context.Context, g *generation, op string, err error
 		slog.String("engine", sanitise(g.id)), slog.String("owner", sanitise(g.owner)),
 		slog.String("operation", op), slog.String("class", f.Class),
 		slog.Uint64("generation", g.number), slog.String("reason", sanitise(f.Reason)))
-	if r.isCurrent(g) {
-		r.mirror(ctx, f.Quarantine)
-	}
+	r.mirror(g.id)
 	return f
-}
-
-func classOf(err error) string {
-	var (
-		panicked *PanicError
-		contract *ContractError
-		deadline *DeadlineError
-	)
-	switch {
-	case errors.As(err, &panicked):
-		return ClassPanic
-	case errors.As(err, &contract):
-		return ClassContract
-	case errors.As(err, &deadline):
-		return ClassDeadline
-	}
-	return ClassError
 }
 
 func isDeadlineExceeded(err error) bool { return err == context.DeadlineExceeded }
@@ -110,23 +90,35 @@ func cutRunes(s string, n int) string {
 }
 
 // sanitise makes text safe for one line of a log or an error: terminal escape
-// sequences and control characters (C0, DEL, C1) are removed.
+// sequences are removed, and runs of control characters (C0, DEL, C1), line and
+// paragraph separators and marks that change the direction of text become one
+// blank.
 func sanitise(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
+	if strings.IndexFunc(s, isUnsafe) < 0 {
 		return s
 	}
 	if strings.ContainsAny(s, "\x1b\u009b") {
 		s = escapeSequence().ReplaceAllString(s, "")
 	}
-	return strings.Map(func(r rune) rune {
-		if isControl(r) {
-			return -1
+	var b strings.Builder
+	blank := false
+	for _, r := range s {
+		if isUnsafe(r) {
+			blank = true
+			continue
 		}
-		return r
-	}, s)
+		if blank && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		blank = false
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
-func isControl(r rune) bool { return unicode.Is(unicode.Cc, r) }
+func isUnsafe(r rune) bool {
+	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
 
 // escapeSequence matches ECMA-48 control sequences and operating system
 // commands. Compiled when needed: only failures with escapes in them get here.

@@ -1,6 +1,7 @@
 package contextengine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ type Registry struct {
 
 	generations atomic.Uint64 // last number given
 	failures    atomic.Uint64 // last sequence number of a failure
-	lastBeat    atomic.Int64  // when the health mirror was last refreshed, unix nanoseconds
+	mirrored    mirrorQueue   // what the health store has yet to learn
 
 	mu      sync.RWMutex
 	engines map[string]*generation // by id; includes ids that were looked for in vain
@@ -110,7 +111,7 @@ func (r *Registry) Register(id, owner string, f Factory, opts ...RegisterOption)
 	if registered := old != nil && old.number > 0; registered && old.owner != owner {
 		r.mu.Unlock()
 		return &ConflictError{ID: id, Owner: old.owner}
-	} else if registered && !old.discovery && g.discovery {
+	} else if g.discovery && (id == LegacyID || registered && !old.discovery) {
 		r.mu.Unlock()
 		return nil
 	}
@@ -122,7 +123,7 @@ func (r *Registry) Register(id, owner string, f Factory, opts ...RegisterOption)
 	r.mu.Unlock()
 
 	if !g.discovery && old != nil && old.failed.Load() != nil {
-		r.unmirror(id)
+		r.mirror(id)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (r *Registry) UnregisterOwner(owner string) {
 	}
 	r.mu.Unlock()
 	for _, id := range failed {
-		r.unmirror(id)
+		r.mirror(id)
 	}
 }
 
@@ -223,9 +224,38 @@ func (r *Registry) absent(id string) *generation {
 	if g := r.engines[id]; g != nil {
 		return g
 	}
+	r.evictAbsent()
 	g := &generation{id: id}
 	r.put(g)
 	return g
+}
+
+// maxAbsent bounds how many ids that nobody registered are remembered.
+const maxAbsent = 1000
+
+// evictAbsent makes room for one more absent id: the one that failed first goes.
+// r.mu is held.
+func (r *Registry) evictAbsent() {
+	if len(r.engines) < maxAbsent {
+		return
+	}
+	var (
+		oldest *generation
+		seq    uint64
+		absent int
+	)
+	for _, g := range r.engines {
+		if g.number > 0 || g.id == LegacyID {
+			continue
+		}
+		absent++
+		if f := g.failed.Load(); f != nil && (oldest == nil || f.seq < seq) {
+			oldest, seq = g, f.seq
+		}
+	}
+	if absent >= maxAbsent && oldest != nil {
+		delete(r.engines, oldest.id)
+	}
 }
 
 func (r *Registry) isCurrent(g *generation) bool {
@@ -246,7 +276,7 @@ func (r *Registry) Quarantines() []Quarantine {
 		}
 	}
 	r.mu.RUnlock()
-	slices.SortFunc(local, func(a, b *failure) int { return int(int64(a.seq) - int64(b.seq)) })
+	slices.SortFunc(local, func(a, b *failure) int { return cmp.Compare(a.seq, b.seq) })
 	out := make([]Quarantine, 0, len(local))
 	for _, f := range local {
 		out = append(out, f.Quarantine)
@@ -262,7 +292,7 @@ func (r *Registry) ClearQuarantine(id string) {
 	if g == nil || g.failed.Swap(nil) == nil {
 		return
 	}
-	r.unmirror(g.id)
+	r.mirror(g.id)
 }
 
 func (r *Registry) logger() *slog.Logger {

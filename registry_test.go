@@ -374,13 +374,13 @@ func TestErrorsAndLogsAreSanitisedRecordsAreRaw(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, evil, h.Status().Quarantine.Reason)
 	require.Len(t, r.out.lines(), 1)
-	require.Contains(t, r.out.lines()[0], "bad newslevel=INFO msg=forged end")
+	require.Contains(t, r.out.lines()[0], "bad news level=INFO msg=forged end")
 	_, err = r.Resolve(t.Context(), ce.Selection{Engine: "x\x1b[1m", Policy: ce.Strict})
 	require.NotContains(t, err.Error(), "\x1b")
 	require.NotContains(t, err.Error(), "\n")
 
 	long := &ce.OpError{Engine: "x", Op: "assemble", Err: errors.New(evil)}
-	require.Equal(t, `contextengine: engine "x": assemble: bad newslevel=INFO msg=forged end`, long.Error())
+	require.Equal(t, `contextengine: engine "x": assemble: bad news level=INFO msg=forged end`, long.Error())
 }
 
 func TestLongReasonsAreCutBetweenCodePoints(t *testing.T) {
@@ -403,5 +403,36 @@ func TestErrorWhoseTextPanics(t *testing.T) {
 	h := resolve(t, r, f, ce.Selection{})
 	_, err := callHook(t.Context(), h, "assemble")
 	require.NoError(t, err)
-	require.Contains(t, h.Status().Quarantine.Reason, "whose Error method panics")
+	require.Contains(t, h.Status().Quarantine.Reason, "that cannot be examined")
+}
+
+func TestBuiltInLegacyIsAFullRegistration(t *testing.T) {
+	r := newRegistry()
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		t.Error("a discovery-only engine was constructed")
+		return nil, errBoom
+	}, ce.DiscoveryOnly()))
+	h, err := r.Resolve(t.Context(), ce.Selection{})
+	require.NoError(t, err)
+	require.Equal(t, ce.Legacy().Info(), h.Info())
+	reg, ok := r.Lookup("legacy")
+	require.True(t, ok)
+	require.Equal(t, ce.Registration{ID: "legacy", Owner: "core"}, reg)
+	_, ok = r.Lookup("nobody")
+	require.False(t, ok)
+	r.UnregisterOwner("core")
+	require.False(t, h.Stale() && len(r.IDs()) == 0)
+}
+
+func TestAbsentIDsAreBounded(t *testing.T) {
+	r := newRegistry()
+	r.Logger = nil
+	for i := range 1100 {
+		_, err := r.Resolve(t.Context(), ce.Selection{Engine: fmt.Sprintf("ghost-%d", i)})
+		require.NoError(t, err)
+	}
+	qs := r.Quarantines()
+	require.LessOrEqual(t, len(qs), 1000)
+	require.Equal(t, "ghost-1099", qs[len(qs)-1].EngineID, "in the order of their failures, the last ones stay")
+	require.Equal(t, []string{"legacy"}, r.IDs())
 }

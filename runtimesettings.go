@@ -172,10 +172,10 @@ func ReasonCodes() []ReasonCode {
 //
 //   - a code itself, in any case, with blanks or hyphens for underscores
 //   - timeout, timed out, deadline exceeded → provider_timeout
+//   - 429, quota, ratelimit(ed), throttled, throttling; rate with limit(s), limited, limiting or
+//     exceeded; too many requests → rate_limited
 //   - overflow, pressure; context, token(s) or prompt with limit, length, window,
 //     exceeded, maximum, size, many or long → context_overflow
-//   - 429, quota, throttled, throttling; rate with limit(s), limited, limiting or
-//     exceeded; too many requests → rate_limited
 //   - runtime, harness → runtime_unavailable
 //   - provider, primary, unavailable, overloaded, 502, 503, 529 →
 //     provider_unavailable
@@ -200,12 +200,12 @@ func NormaliseReason(text string) ReasonCode {
 	switch {
 	case has("timeout", "timeouts"), phrase("timed out"), phrase("deadline exceeded"):
 		return CodeProviderTimeout
+	case has("429", "quota", "ratelimit", "ratelimited", "throttled", "throttling"), phrase("too many requests"),
+		has("rate") && has("limit", "limits", "limited", "limiting", "exceeded"):
+		return CodeRateLimited
 	case has("overflow", "overflowed", "pressure"),
 		has("context", "token", "tokens", "prompt") && has("limit", "length", "window", "exceeded", "exceeds", "maximum", "size", "many", "long"):
 		return CodeContextOverflow
-	case has("429", "quota", "throttled", "throttling"), phrase("too many requests"),
-		has("rate") && has("limit", "limits", "limited", "limiting", "exceeded"):
-		return CodeRateLimited
 	case has("runtime", "harness"):
 		return CodeRuntimeUnavailable
 	case has("provider", "primary", "unavailable", "overloaded", "502", "503", "529"):

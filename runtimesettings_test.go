@@ -83,6 +83,7 @@ func TestSpec01_15_07_ReasonCodes(t *testing.T) {
 		"context overflow": ce.CodeContextOverflow, "pressure": ce.CodeContextOverflow, "Context limit exceeded": ce.CodeContextOverflow,
 		"token limit": ce.CodeContextOverflow, "prompt is too long": ce.CodeContextOverflow,
 		"runtime died": ce.CodeRuntimeUnavailable, "primary": ce.CodeProviderUnavailable, "503": ce.CodeProviderUnavailable, "overloaded": ce.CodeProviderUnavailable,
+		"Rate limit reached on tokens per min (TPM): Limit 30000": ce.CodeRateLimited, "rateLimited": ce.CodeRateLimited,
 		// What a substring test would get wrong.
 		"separate": ce.CodeUnknown, "generate": ce.CodeUnknown, "unlimited": ce.CodeUnknown, "model limit": ce.CodeUnknown,
 		"runtime context lost": ce.CodeRuntimeUnavailable, "error 14290": ce.CodeUnknown,

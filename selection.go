@@ -110,11 +110,11 @@ func (r *Registry) Resolve(ctx context.Context, s Selection) (*Handle, error) {
 		return r.resolveDefault(ctx, h)
 	}
 	if f := g.failed.Load(); f != nil {
-		r.beat(ctx, f)
+		r.beat(g)
 		return substitute(ctx, h, f)
 	}
 	if g.number == 0 {
-		return substitute(ctx, h, r.fail(ctx, g, "resolve", ErrNotRegistered))
+		return substitute(ctx, h, r.fail(ctx, g, "resolve", examine(ctx, ErrNotRegistered)))
 	}
 	if g.discovery {
 		return r.resolveDiscovery(ctx, h)
@@ -124,19 +124,21 @@ func (r *Registry) Resolve(ctx context.Context, s Selection) (*Handle, error) {
 		h.main, h.hooks = in, in.hooks
 		return h, nil
 	}
-	if cancelled(ctx, err) {
-		return nil, err
+	f := examine(ctx, err)
+	if f.cancelled {
+		return nil, f.err
 	}
-	return substitute(ctx, h, r.fail(ctx, g, op, err))
+	return substitute(ctx, h, r.fail(ctx, g, op, f))
 }
 
 func (r *Registry) resolveDefault(ctx context.Context, h *Handle) (*Handle, error) {
 	in, op, err := r.build(ctx, h.gen, h.sel.Factory)
 	if err != nil {
-		if cancelled(ctx, err) {
-			return nil, err
+		f := examine(ctx, err)
+		if f.cancelled {
+			return nil, f.err
 		}
-		return nil, h.wrap(op, err)
+		return nil, h.wrap(op, f.err)
 	}
 	h.main, h.hooks = in, in.hooks
 	return h, nil
@@ -161,7 +163,10 @@ func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
 	}
 	in, err := h.fallback(ctx)
 	if err != nil {
-		return nil, err
+		if f := examine(ctx, err); f.cancelled {
+			return nil, f.err
+		}
+		return nil, h.wrap("resolve", err)
 	}
 	h.hooks = in.hooks
 	return h, nil
@@ -172,13 +177,19 @@ func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
 func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (in *instance, op string, err error) {
 	e, err := callFactory(ctx, g.factory, fc)
 	if err != nil {
+		if derr := discard(e); derr != nil {
+			err = errors.Join(err, derr)
+		}
 		return nil, "factory", err
 	}
-	info, err := checkContract(g.id, e)
+	info, hooks, err := checkContract(g.id, e)
 	if err != nil {
-		return nil, "contract-validation", errors.Join(err, discard(e))
+		if derr := discard(e); derr != nil {
+			err = errors.Join(err, derr)
+		}
+		return nil, "contract-validation", err
 	}
-	return newInstance(e, info, g.id == LegacyID), "", nil
+	return newInstance(g.id, e, info, hooks), "", nil
 }
 
 func callFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
@@ -190,17 +201,17 @@ func callFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEn
 	return f(ctx, fc)
 }
 
-// checkContract reads the engine's description and collects every issue.
-func checkContract(id string, e ContextEngine) (info Info, err error) {
+// checkContract reads what the engine says of itself and collects every issue.
+func checkContract(id string, e ContextEngine) (info Info, hooks HookSet, err error) {
 	if isNil(e) {
-		return Info{}, &ContractError{Engine: id, Issues: []string{"the factory returned no engine"}}
+		return Info{}, 0, &ContractError{Engine: id, Issues: []string{"the factory returned no engine"}}
 	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
 		}
 	}()
-	info = e.Info()
+	info, hooks = e.Info(), HooksOf(e)
 	var issues []string
 	if trimBlank(info.ID) == "" {
 		issues = append(issues, "Info.ID is blank")
@@ -212,9 +223,9 @@ func checkContract(id string, e ContextEngine) (info Info, err error) {
 		issues = append(issues, fmt.Sprintf("Info.TurnMaintenance is %q", string(info.TurnMaintenance)))
 	}
 	if issues != nil {
-		return info, &ContractError{Engine: id, Issues: issues}
+		return info, 0, &ContractError{Engine: id, Issues: issues}
 	}
-	return info, nil
+	return info, hooks, nil
 }
 
 // isNil finds nil engines, also those inside a non-nil interface value.
@@ -240,9 +251,4 @@ func discard(e ContextEngine) (err error) {
 		}
 	}()
 	return Close(e)
-}
-
-// cancelled reports whether err says that the caller's context is done.
-func cancelled(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }

@@ -1,0 +1,86 @@
+package contextengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// maxErrorTree bounds how many errors of one tree are looked at: an engine's
+// error may wrap itself.
+const maxErrorTree = 1000
+
+// A fault is what the guard makes of an error.
+type fault struct {
+	err       error  // as it came, or a stand-in where looking at it is not safe
+	class     string // error, panic, contract or deadline
+	host      bool   // something that the host lent failed
+	cancelled bool   // the caller's context is done, and the error says so
+	text      string
+}
+
+// examine classifies an error. An error that panics when it is asked, a nil
+// pointer in an error, and one that wraps itself are replaced, so that nobody
+// behind the guard trips over them.
+func examine(ctx context.Context, err error) (f fault) {
+	defer func() {
+		if v := recover(); v != nil {
+			f = opaque(err)
+		}
+	}()
+	if !finite(err) {
+		return opaque(err)
+	}
+	f = fault{err: err, class: classOf(err), text: err.Error()}
+	var host *HostError
+	f.host = errors.As(err, &host)
+	f.cancelled = ctx.Err() != nil && f.class != ClassPanic &&
+		(errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+	return f
+}
+
+// opaque is the fault of an error that cannot be examined.
+func opaque(err error) fault {
+	text := fmt.Sprintf("error of type %T that cannot be examined", err)
+	return fault{err: errors.New(text), class: ClassError, text: text}
+}
+
+// finite reports whether err and what it wraps are real values, and few.
+func finite(err error) bool {
+	todo := []error{err}
+	for n := 0; len(todo) > 0; n++ {
+		e := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if e == nil {
+			continue
+		}
+		if v := reflect.ValueOf(e); n == maxErrorTree || v.Kind() == reflect.Pointer && v.IsNil() {
+			return false
+		}
+		switch u := e.(type) {
+		case interface{ Unwrap() error }:
+			todo = append(todo, u.Unwrap())
+		case interface{ Unwrap() []error }:
+			todo = append(todo, u.Unwrap()...)
+		}
+	}
+	return true
+}
+
+func classOf(err error) string {
+	var (
+		panicked *PanicError
+		contract *ContractError
+		deadline *DeadlineError
+	)
+	switch {
+	case errors.As(err, &panicked):
+		return ClassPanic
+	case errors.As(err, &contract):
+		return ClassContract
+	case errors.As(err, &deadline):
+		return ClassDeadline
+	}
+	return ClassError
+}

@@ -1,0 +1,553 @@
+package contextengine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// cyclic is an error that wraps itself.
+type cyclic struct{}
+
+func (cyclic) Error() string   { return "cyclic" }
+func (c cyclic) Unwrap() error { return c }
+
+// hostile panics whatever it is asked.
+type hostile struct{ text bool }
+
+func (h hostile) Error() string {
+	if h.text {
+		return "hostile"
+	}
+	panic("Error")
+}
+func (hostile) Is(error) bool { panic("Is") }
+func (hostile) As(any) bool   { panic("As") }
+
+func TestErrorsThatCannotBeExamined(t *testing.T) {
+	for name, err := range map[string]error{
+		"typed nil OpError":      (*ce.OpError)(nil),
+		"typed nil HostError":    (*ce.HostError)(nil),
+		"typed nil UnknownParam": (*ce.UnknownParamError)(nil),
+		"wrapped typed nil":      errors.Join(errBoom, (*ce.HostError)(nil)),
+		"cyclic":                 cyclic{},
+		"panics":                 hostile{},
+		"panics when compared":   hostile{text: true},
+	} {
+		for _, learn := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", name, learn), func(t *testing.T) {
+				r, f := newRegistry(), newFake(allHooks)
+				f.on = func(_ context.Context, op string, _ any) error {
+					if op == "compact" || op == "assemble" {
+						return err
+					}
+					return nil
+				}
+				h := resolve(t, r, f, ce.Selection{LearnRejectedFields: learn})
+				_, cerr := callFull(t.Context(), h, "compact")
+				require.ErrorContains(t, cerr, "cannot be examined")
+				require.NotErrorIs(t, cerr, errBoom, "nothing that could trip its reader comes out")
+				require.Equal(t, ce.ClassError, r.Quarantines()[0].Class)
+
+				r = newRegistry()
+				h = resolve(t, r, f, ce.Selection{LearnRejectedFields: learn})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				_, err := callFull(ctx, h, "assemble")
+				require.NoError(t, err)
+				require.Len(t, r.Quarantines(), 1)
+			})
+		}
+	}
+}
+
+// panickyHooks fails when it is asked for its hooks.
+type panickyHooks struct{ *typedNil }
+
+func (panickyHooks) Hooks() ce.HookSet { panic("no hooks") }
+
+func TestHookReporterThatPanicsIsRefused(t *testing.T) {
+	r := newRegistry()
+	require.NoError(t, r.Register("x", "plugin:x", factoryOf(panickyHooks{&typedNil{ce.Info{ID: "x", Name: "X"}}})))
+	h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+	require.NoError(t, err)
+	require.Equal(t, "contract-validation", h.Status().Quarantine.Operation)
+}
+
+func TestFactoryThatReturnsAnEngineAndAnErrorIsNotLeaked(t *testing.T) {
+	r, f := newRegistry(), newFake(ce.HookClose)
+	require.NoError(t, r.Register("x", "plugin:x", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return f, errBoom }))
+	h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+	require.NoError(t, err)
+	require.Equal(t, "boom", h.Status().Quarantine.Reason)
+	require.Equal(t, []string{"close"}, f.seen())
+
+	f.on = fail("close", errors.New("stuck"))
+	require.NoError(t, r.Register("x", "plugin:x", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return f, errBoom }))
+	h, err = r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+	require.NoError(t, err)
+	require.Equal(t, "boom\nstuck", h.Status().Quarantine.Reason, "nothing is swallowed")
+}
+
+func TestGoexitOfAnEngine(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = func(context.Context, string, any) error { runtime.Goexit(); return nil }
+	h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Minute)})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.NoError(t, err)
+	require.Contains(t, r.Quarantines()[0].Reason, "ended its goroutine")
+}
+
+func TestGoexitOfTheFallbacksFactory(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		runtime.Goexit()
+		return nil, nil
+	}))
+	h := resolve(t, r, f, ce.Selection{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = callHook(context.Background(), h, "assemble")
+	}()
+	<-done
+	_, err := callHook(t.Context(), h, "assemble")
+	var oe *ce.OpError
+	require.ErrorAs(t, err, &oe, "nobody waits for what will not come")
+	require.Empty(t, h.Status().Answering)
+}
+
+func TestCancelledFallbackIsMadeAgain(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		if n++; n == 1 {
+			cancel()
+			return nil, context.Canceled
+		}
+		return ce.Legacy(), nil
+	}))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(ctx, h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	got, err := h.Assemble(t.Context(), ce.AssembleParams{Messages: history[:]})
+	require.NoError(t, err)
+	require.Len(t, got.Messages, 2)
+	require.Equal(t, 2, n)
+}
+
+func TestFallbackThatIsMadeWhileTheHandleCloses(t *testing.T) {
+	r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	var h *ce.Handle
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		require.NoError(t, h.Close())
+		return core, nil
+	}))
+	h = resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, []string{"close"}, core.seen(), "closed by whoever came too late")
+	require.Equal(t, ce.LegacyID, h.Info().ID)
+	require.Equal(t, []string{"close"}, core.seen(), "and not made again")
+}
+
+func TestEngineMayCloseItsOwnHandle(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	var h *ce.Handle
+	f.on = func(_ context.Context, op string, _ any) error {
+		if op == "close" {
+			return h.Close()
+		}
+		return nil
+	}
+	h = resolve(t, r, f, ce.Selection{})
+	require.NoError(t, h.Close())
+}
+
+func TestReentrancy(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	var h *ce.Handle
+	f.on = func(ctx context.Context, op string, _ any) error {
+		if op != "assemble" {
+			return nil
+		}
+		_, err := h.Ingest(ctx, ce.IngestParams{})
+		other, rerr := r.Resolve(ctx, ce.Selection{Engine: "x"})
+		return errors.Join(err, rerr, other.Close(), r.Register("x", "plugin:x", factoryOf(f)))
+	}
+	h = resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.NoError(t, err)
+	require.Empty(t, r.Quarantines())
+	require.True(t, h.Stale())
+}
+
+func TestRegistryUnderRacingChanges(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	r.Health = &safeHealth{}
+	f.on = fail("ingest", errBoom)
+	require.NoError(t, r.Register("x", "plugin:x", factoryOf(f)))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 100 {
+				switch i {
+				case 0:
+					_ = r.Register("x", "plugin:x", factoryOf(f))
+				case 1:
+					r.UnregisterOwner("plugin:x")
+				case 2:
+					r.ClearQuarantine("x")
+				default:
+					h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+					require.NoError(t, err)
+					_, err = callHook(t.Context(), h, "ingest")
+					require.NoError(t, err)
+					_ = h.Status()
+					_ = r.Quarantines()
+					require.NoError(t, h.Close())
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type safeHealth struct {
+	mu   sync.Mutex
+	held map[string]ce.Quarantine
+}
+
+func (s *safeHealth) Put(_ context.Context, q ce.Quarantine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[string]ce.Quarantine{}
+	}
+	s.held[q.EngineID] = q
+	return nil
+}
+
+func (s *safeHealth) List(context.Context) ([]ce.Quarantine, error) { return nil, nil }
+
+func (s *safeHealth) Clear(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+	return nil
+}
+
+func TestStrictNeverFallsBackWhileItIsCleared(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})
+	f.on = func(_ context.Context, op string, _ any) error {
+		if op == "ingest" {
+			return errBoom
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = h.Ingest(context.Background(), ce.IngestParams{})
+				r.ClearQuarantine("x")
+			}
+		}
+	})
+	for range 20_000 {
+		res, err := h.Assemble(t.Context(), ce.AssembleParams{Messages: history[:]})
+		if err == nil && res.EstimatedTokens != 11 {
+			t.Error("legacy answered")
+			break
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestPanicWithTheContextsErrorIsAPanic(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.on = func(ctx context.Context, _ string, _ any) error { cancel(); panic(ctx.Err()) }
+	h := resolve(t, r, f, ce.Selection{})
+	_, _ = callHook(ctx, h, "assemble")
+	require.Equal(t, ce.ClassPanic, r.Quarantines()[0].Class)
+}
+
+func TestForgedDeadlineIsAFailure(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("compact", &ce.DeadlineError{Engine: "x", Op: "compact"})
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "compact")
+	require.Error(t, err)
+	require.Len(t, r.Quarantines(), 1)
+}
+
+func TestPanicsAndTheHostTeachNothing(t *testing.T) {
+	for name, on := range map[string]func() error{
+		"panic with text":  func() error { panic(errors.New(`unknown field "sessionKey"`)) },
+		"panic with error": func() error { panic(&ce.UnknownParamError{Params: ce.HostParams()}) },
+		"host error":       func() error { return &ce.HostError{Op: "complete", Err: errors.New(`unknown field "sessionKey"`)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := newRegistry(), newFake(allHooks)
+			f.on = func(context.Context, string, any) error { return on() }
+			h := resolve(t, r, f, ce.Selection{LearnRejectedFields: true})
+			_, err := callFull(t.Context(), h, "ingest")
+			require.NoError(t, err)
+			require.Equal(t, []string{"ingest"}, f.seen(), "no second call")
+		})
+	}
+}
+
+func TestLateSubagentPreparationIsRolledBack(t *testing.T) {
+	for _, after := range []time.Duration{time.Second + unwindGraceInTests/2, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r, f := newRegistry(), newFake(allHooks)
+			undone := 0
+			f.undo = func(context.Context) error { undone++; return nil }
+			f.on = func(_ context.Context, op string, _ any) error {
+				if op == "prepareSubagentSpawn" {
+					time.Sleep(after)
+				}
+				return nil
+			}
+			h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Second)})
+			_, err := callHook(t.Context(), h, "prepareSubagentSpawn")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			require.Equal(t, 1, undone)
+			require.NoError(t, h.Close())
+		})
+	}
+}
+
+// unwindGraceInTests is the guard's own grace.
+const unwindGraceInTests = 50 * time.Millisecond
+
+func TestWedgeIsKeyedByWhatTheHostSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, f := newRegistry(), newFake(allHooks)
+		f.info.AcceptedHostParams = []ce.HostParam{}
+		f.on = hangs("compact", release, nil)
+		h := resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Compact: time.Second}})
+		_, err := h.Compact(t.Context(), ce.CompactParams{SessionRef: session("a")})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, h.Status().Busy)
+		require.Len(t, r.out.lines(), 1, "an abandoned call is told")
+		require.NoError(t, h.OnSubagentEnded(t.Context(), ce.SubagentEndedParams{ChildSessionKey: "key:a"}))
+		_, err = h.PrepareSubagentSpawn(t.Context(), ce.SubagentSpawnParams{ParentSessionKey: "key:a"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"compact"}, f.seen())
+		close(release)
+		synctest.Wait()
+		require.Zero(t, h.Status().Busy)
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestLateSuccessIsDropped(t *testing.T) {
+	for _, op := range guardedOps() {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			r, f := newRegistry(), newFake(allHooks)
+			f.on = hangs(op, release, nil)
+			h := resolve(t, r, f, ce.Selection{Policy: ce.Strict, Deadline: everyDeadline(time.Second)})
+			_, err := callHook(t.Context(), h, op)
+			require.ErrorIs(t, err, context.DeadlineExceeded, op)
+			close(release)
+			synctest.Wait()
+			require.NoError(t, h.Close())
+		})
+	}
+}
+
+func TestCloseWaitsAsLongAsItsDeadlineSaysAndNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, f := newRegistry(), newFake(allHooks)
+		f.on = hangs("assemble", release, nil)
+		h := resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Assemble: time.Second, Close: 10 * time.Second}})
+		_, err := callHook(t.Context(), h, "assemble")
+		require.NoError(t, err)
+		time.AfterFunc(5*time.Second, func() { close(release) })
+		require.NoError(t, h.Close(), "it came back in time")
+
+		release = make(chan struct{})
+		f.on = func(_ context.Context, op string, _ any) error { <-release; return nil }
+		h = resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Assemble: time.Second, Close: 10 * time.Second}})
+		_, err = callHook(t.Context(), h, "assemble")
+		require.NoError(t, err)
+		start := time.Now()
+		require.Error(t, h.Close())
+		require.Less(t, time.Since(start), 11*time.Second, "the deadline is for the whole")
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestFailuresOfTheFallbackNameIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+		f.on = fail("ingest", errBoom)
+		core.on = func(ctx context.Context, op string, _ any) error {
+			if op == "assemble" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+		h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Second)})
+		_, err := callHook(t.Context(), h, "ingest")
+		require.NoError(t, err)
+		_, err = callHook(t.Context(), h, "assemble")
+		var de *ce.DeadlineError
+		require.ErrorAs(t, err, &de)
+		require.Equal(t, ce.LegacyID, de.Engine)
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestFallbacksToolsAreGuardedToo(t *testing.T) {
+	r, core := newRegistry(), newFake(allHooks)
+	core.tools = []ce.Tool{tool{"wild", func() ([]message.Block, error) { panic("tool") }}}
+	require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+	for _, id := range []string{"missing", "legacy"} {
+		h, err := r.Resolve(t.Context(), ce.Selection{Engine: id})
+		require.NoError(t, err)
+		before := len(r.Quarantines())
+		ts, err := h.Tools(t.Context(), ce.ToolsParams{})
+		require.NoError(t, err)
+		_, err = ts[0].Call(t.Context(), json.RawMessage(`{}`))
+		var pe *ce.PanicError
+		require.ErrorAs(t, err, &pe)
+		require.Len(t, r.Quarantines(), before, "the default engine is never quarantined")
+		require.NoError(t, h.Close())
+		_, err = ts[0].Call(t.Context(), nil)
+		require.ErrorIs(t, err, ce.ErrClosed)
+	}
+}
+
+func TestFallbackThatDeclinesTakesItsOwnNextStep(t *testing.T) {
+	r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+	f.on = fail("afterTurn", errBoom)
+	core.on = func(_ context.Context, op string, _ any) error {
+		if op == "afterTurn" {
+			return ce.ErrDeclined
+		}
+		return nil
+	}
+	require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "afterTurn")
+	require.NoError(t, err)
+	require.Equal(t, []string{"afterTurn", "ingestBatch"}, core.seen())
+}
+
+func TestStatusOfASubstitute(t *testing.T) {
+	r := newRegistry()
+	require.NoError(t, r.Register("shy", "o", factoryOf(newFake(0)), ce.DiscoveryOnly()))
+	shy, err := r.Resolve(t.Context(), ce.Selection{Engine: "shy"})
+	require.NoError(t, err)
+	require.True(t, shy.Status().Degraded())
+	require.True(t, shy.Status().Substituted)
+	ghost, err := r.Resolve(t.Context(), ce.Selection{Engine: "ghost"})
+	require.NoError(t, err)
+	r.ClearQuarantine("ghost")
+	require.True(t, ghost.Status().Degraded(), "legacy still answers")
+	require.Empty(t, r.Quarantines())
+}
+
+func TestStatusWithoutAnyEngine(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.info.OwnsCompaction = true
+	f.on = fail("assemble", errBoom)
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return nil, errors.New("no core") }))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	require.Empty(t, h.Status().Answering)
+	require.False(t, h.Info().OwnsCompaction)
+	_, err = callHook(t.Context(), h, "assemble")
+	var oe *ce.OpError
+	require.ErrorAs(t, err, &oe)
+	require.Equal(t, "assemble", oe.Op)
+}
+
+func TestOwnerWhereNobodyAnswers(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})
+	require.Equal(t, "plugin:x", h.Owner())
+	_, err := callHook(t.Context(), h, "assemble")
+	require.Error(t, err)
+	require.Empty(t, h.Owner())
+}
+
+func TestStrictLadderAnswersOnce(t *testing.T) {
+	r, f := newRegistry(), newFake(0)
+	f.on = fail("ingest", errBoom)
+	h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})
+	p := ce.CommitTurnParams{AfterTurnParams: ce.AfterTurnParams{Messages: make([]message.Message, 3)}}
+	_, first := ce.CommitTurn(t.Context(), h, p)
+	_, again := ce.CommitTurn(t.Context(), h, p)
+	require.EqualError(t, again, first.Error())
+	require.NotContains(t, first.Error(), "\n")
+	require.Equal(t, []string{"ingest"}, f.seen())
+}
+
+func TestLadderPassesDeliveryAndHeartbeat(t *testing.T) {
+	f := newFake(ce.HookIngestBatch)
+	var got ce.IngestBatchParams
+	f.on = func(_ context.Context, _ string, p any) error { got = p.(ce.IngestBatchParams); return nil }
+	require.NoError(t, ce.AfterTurn(t.Context(), f, ce.AfterTurnParams{SessionRef: session("s"), Messages: history[:], Delivery: ce.DeliverySnapshot, IsHeartbeat: true}))
+	require.Equal(t, ce.IngestBatchParams{SessionRef: session("s"), Messages: history[:], Delivery: ce.DeliverySnapshot, IsHeartbeat: true}, got)
+	g := newFake(0)
+	g.on = func(_ context.Context, _ string, p any) error {
+		require.True(t, p.(ce.IngestParams).IsHeartbeat)
+		return nil
+	}
+	_, err := ce.IngestBatch(t.Context(), g, got)
+	require.NoError(t, err)
+}
+
+// closer has more to close than the engine that it wraps.
+type closer struct {
+	ce.ContextEngine
+	closed *bool
+}
+
+func (c closer) Hooks() ce.HookSet { return ce.HooksOf(c.ContextEngine) }
+func (c closer) Close() error      { *c.closed = true; return ce.Close(c.ContextEngine) }
+
+func TestWrappersAreClosed(t *testing.T) {
+	r, closed := newRegistry(), false
+	require.NoError(t, r.Register("x", "o", factoryOf(closer{&typedNil{ce.Info{ID: "x", Name: "X"}}, &closed})))
+	h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+	require.NoError(t, err)
+	require.NoError(t, h.Close())
+	require.True(t, closed)
+}
