@@ -183,7 +183,12 @@ func (p *probe) Tools(ctx context.Context, q ce.ToolsParams) ([]ce.Tool, error) 
 	return p.tools, p.call(ctx, "tools", "%s", q.SessionID)
 }
 
-func (p *probe) Close() error { return p.call(context.Background(), "close", "") }
+func (p *probe) Close() error {
+	if !p.hooks.Has(ce.HookClose) {
+		return nil // every io.Closer is closed; this one has nothing to close
+	}
+	return p.call(context.Background(), "close", "")
+}
 
 func heartbeat(is bool) string {
 	if is {
