@@ -97,6 +97,14 @@ func (t *Turn) toolLoop(ctx context.Context) error {
 	if !t.own.awaitsModel() {
 		return nil
 	}
+	view, err := t.log.View(ctx)
+	if err != nil {
+		return err
+	}
+	if view.Generation != t.generation { // somebody rewrote or compacted the history
+		t.moveTo(view.Generation, view.Messages)
+		t.stale = true
+	}
 	if t.engine.Info().OwnsCompaction {
 		if err := t.deliver(ctx); err != nil {
 			return err
@@ -120,13 +128,8 @@ func (t *Turn) deliver(ctx context.Context) error {
 	if hooks.Has(ce.HookCommitTurn) && !hooks.Has(ce.HookAfterTurn) {
 		return nil
 	}
-	view, err := t.log.View(ctx)
-	if err != nil {
-		return err
-	}
-	t.moveTo(view.Generation, view.Messages)
 	start := time.Now()
-	err = turn.Deliver(ctx, t.engine.Handle, t.steps, t.ending())
+	err := turn.Deliver(ctx, t.engine.Handle, t.steps, t.ending())
 	t.observe(ctx, Event{Operation: "afterTurn", Reason: "tool loop", Duration: time.Since(start)}, err)
 	switch {
 	case err == nil:

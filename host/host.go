@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/internal/lane"
 	"github.com/go-contextengine/contextengine/report"
 	"github.com/go-contextengine/contextengine/tokens"
@@ -25,6 +26,7 @@ type Host struct {
 	engines *roster
 	open    *sessions
 	lane    *lane.Lane
+	warm    warm
 
 	// life ends with Close. What runs in a turn ends with it.
 	life context.Context
@@ -52,7 +54,25 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 		turns: map[*Turn]struct{}{},
 	}
 	h.life, h.end = context.WithCancelCause(context.Background())
+	if h.opts.Compactor == nil {
+		c, err := h.builtinCompactor()
+		if err != nil {
+			return nil, fmt.Errorf("making a host: %w", err)
+		}
+		h.opts.Compactor = c
+	}
 	return h, nil
+}
+
+// builtinCompactor is the compaction of a host that brings none of its own.
+func (h *Host) builtinCompactor() (ce.Compactor, error) {
+	opts := &compact.Options{
+		Estimator: h.meter, Extractive: compact.PolicyPressure, Now: h.opts.Now, Logger: h.opts.Logger,
+	}
+	if h.opts.Model != nil {
+		opts.Summarizer = compact.WithCompleter(completer{h: h})
+	}
+	return compact.New(h.store, opts)
 }
 
 // Select changes the engine from the next turn on. The transcript stays; the new
@@ -95,6 +115,7 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 	defer h.release(ctx, e)
 	err = ce.OnSessionEnded(ctx, e.Handle, ce.SessionEndedParams{SessionRef: ref, Reason: reason, Successor: successor})
 	h.open.forget(ref.SessionID)
+	err = errors.Join(err, h.warm.drop(ref.SessionID))
 	if reason == ce.BoundaryDeleted {
 		err = errors.Join(err, h.opts.State.Delete(ctx, ref))
 	}
@@ -128,7 +149,7 @@ func (h *Host) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("closing the host: %w", context.Cause(ctx)))
 	}
-	errs = append(errs, h.lane.Close(ctx), h.engines.close())
+	errs = append(errs, h.lane.Close(ctx), h.engines.close(), h.warm.close())
 	return errors.Join(errs...)
 }
 

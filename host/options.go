@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -22,9 +23,10 @@ type Options struct {
 	// [ce.DefaultDeadlines].
 	Selection ce.Selection
 	// Support is what the host can do for engines. Optional. If zero, the embedded
-	// host.
+	// host; without a Model that cannot complete for engines.
 	Support ce.HostSupport
-	// Model is needed by Run only.
+	// Model is needed by Run. It is lent to engines, and the built-in compaction
+	// summarises with it.
 	Model Model
 	// Tools are offered to the model in every turn. nil: the host does not say; empty:
 	// none. The engine's own are added.
@@ -37,8 +39,9 @@ type Options struct {
 	// Estimator counts. Optional. If nil, tokens.ScriptAware. It is wrapped in a
 	// tokens.Meter where it is none.
 	Estimator tokens.Estimator
-	// Compactor is lent to engines as the built-in compaction. Optional. If nil, an
-	// engine that delegates gets the reason no_compactor.
+	// Compactor is lent to engines as the built-in compaction. Optional. If nil, that
+	// of package compact, over the host's store: it summarises with Model, and without
+	// one it extracts; under pressure it may extract too.
 	Compactor ce.Compactor
 	// Passes change what a request sends, whatever the engine. Asked once per session.
 	// Optional. If nil, tool results are cut to the caps of prune.ToolResults; a
@@ -61,6 +64,9 @@ type Options struct {
 	// CheckOwners judges the requests of engines that own compaction too, when the
 	// engine does not know their size or says that they are too large.
 	CheckOwners bool
+	// StoredResult is how many characters of a tool result's text are stored; the rest
+	// is lost to everybody. 0: all. What is sent has caps of its own, see Passes.
+	StoredResult int
 	// SoftThreshold lets a turn begin with a compaction through the engine, owner or
 	// not, when the context is this many tokens below the prompt budget or fuller
 	// (OpenClaw 2026.7.1: 4,000). 0: it does not.
@@ -101,6 +107,11 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.Support.ID == "" && out.Support.Capabilities == nil {
 		out.Support = ce.EmbeddedHost()
+		if out.Model == nil {
+			out.Support.Capabilities = slices.DeleteFunc(out.Support.Capabilities, func(c ce.Capability) bool {
+				return c == ce.CapRuntimeLLMComplete
+			})
+		}
 	}
 	out.Selection = withDeadlines(out.Selection)
 	out.Estimator = tokens.NewMeter(out.Estimator, nil)

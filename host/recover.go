@@ -123,7 +123,7 @@ func (t *Turn) recoverByTruncation(context.Context, error) (string, error) {
 func (t *Turn) autoCompact(ctx context.Context) error {
 	last := t.own.messages[len(t.own.messages)-1]
 	due := last.Role == message.RoleAssistant || t.own.awaitsModel()
-	if !due || t.h.opts.Compactor == nil || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
+	if !due || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
 		return nil
 	}
 	used := t.contextTokens()

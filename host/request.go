@@ -20,6 +20,9 @@ type Request struct {
 	Model     string // "": the default one
 	MaxOutput int    // tokens; 0: unknown
 	Estimated int    // tokens of the whole request
+	// Temperature and Purpose are set in requests of an engine or of a compaction.
+	Temperature *float64 // nil: the provider's default
+	Purpose     string   // "": the turn itself
 }
 
 // Request returns what to send now. After the end of the turn it returns the last

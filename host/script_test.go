@@ -273,6 +273,19 @@ func (s *stage) actions() map[string]func([]string) {
 			}
 			s.say("  %s", strings.Join(ops, " "))
 		},
+		"rewrite": func(w []string) {
+			log, err := s.store.Open(s.ctx, w[0])
+			require.NoError(s.t, err)
+			v, err := log.View(s.ctx)
+			require.NoError(s.t, err)
+			m := v.Messages[0]
+			m.Content = []message.Block{message.Text(w[1])}
+			_, err = log.Rewrite(s.ctx, transcript.RewriteRequest{
+				Replacements: []transcript.Replacement{{EntryID: m.Key, Message: m}}, Generation: v.Generation,
+			})
+			require.NoError(s.t, err)
+			require.NoError(s.t, log.Close())
+		},
 		"log": func(w []string) {
 			log, err := s.store.Open(s.ctx, w[0])
 			if err != nil {
@@ -334,7 +347,11 @@ func (s *stage) input(w []string) (ce.SessionRef, message.Message, *host.TurnOpt
 	if id == "fork" {
 		id = s.forked
 	}
-	return ref(id), m, opts
+	r := ref(id)
+	if rest, ok := strings.CutPrefix(id, "key:"); ok {
+		r.SessionKey, r.SessionID, _ = strings.Cut(rest, ":")
+	}
+	return r, m, opts
 }
 
 func (s *stage) run(to *tape, w []string) {
@@ -344,51 +361,6 @@ func (s *stage) run(to *tape, w []string) {
 		s.last = out
 	}
 	s.outcome(to, out, err)
-}
-
-func (s *stage) begin(w []string) {
-	r, m, opts := s.input(w)
-	t, err := s.host.Begin(s.ctx, r, m, opts)
-	if err != nil {
-		s.say("  error=%v", err)
-		return
-	}
-	s.turn = t
-}
-
-func (s *stage) append(w []string) {
-	var m message.Message
-	rest := strings.Join(w[1:], " ")
-	switch w[0] {
-	case "user":
-		m = message.User(rest)
-	case "assistant":
-		m = message.Assistant(message.Text(rest))
-	case "call":
-		m = message.Assistant(call(w[1], "read"))
-	case "result":
-		m = message.ToolResult(w[1], "read", message.Text(strings.Join(w[2:], " ")))
-	default:
-		s.t.Fatalf("cannot append %q", w[0])
-	}
-	if err := s.turn.Append(s.ctx, m); err != nil {
-		s.say("  error=%v", err)
-	}
-}
-
-func (s *stage) sent() { s.showRequest("request", s.turn.Request()) }
-
-func (s *stage) showRequest(what string, r host.Request) {
-	var tools []string
-	for _, tool := range r.Tools {
-		tools = append(tools, tool.Name())
-	}
-	s.say("  %s %s system=%q tools=%v", what, saidAll(r.Messages), r.System.String(), tools)
-}
-
-func (s *stage) outcome(to *tape, out host.Outcome, err error) {
-	to.add("  %s reply=%q stored=%s answering=%s error=%v",
-		out.Session.SessionID, out.Reply.Text(), saidAll(out.Messages), out.Engine.Answering, err)
 }
 
 func number(s string) int {

@@ -147,6 +147,51 @@ func (s *stage) compaction(p *probe, w []string) func(context.Context, ce.Compac
 	}
 }
 
+func (s *stage) begin(w []string) {
+	r, m, opts := s.input(w)
+	t, err := s.host.Begin(s.ctx, r, m, opts)
+	if err != nil {
+		s.say("  error=%v", err)
+		return
+	}
+	s.turn = t
+}
+
+func (s *stage) append(w []string) {
+	var m message.Message
+	rest := strings.Join(w[1:], " ")
+	switch w[0] {
+	case "user":
+		m = message.User(rest)
+	case "assistant":
+		m = message.Assistant(message.Text(rest))
+	case "call":
+		m = message.Assistant(call(w[1], "read"))
+	case "result":
+		m = message.ToolResult(w[1], "read", message.Text(strings.Join(w[2:], " ")))
+	default:
+		s.t.Fatalf("cannot append %q", w[0])
+	}
+	if err := s.turn.Append(s.ctx, m); err != nil {
+		s.say("  error=%v", err)
+	}
+}
+
+func (s *stage) sent() { s.showRequest("request", s.turn.Request()) }
+
+func (s *stage) showRequest(what string, r host.Request) {
+	var tools []string
+	for _, tool := range r.Tools {
+		tools = append(tools, tool.Name())
+	}
+	s.say("  %s %s system=%q tools=%v", what, saidAll(r.Messages), r.System.String(), tools)
+}
+
+func (s *stage) outcome(to *tape, out host.Outcome, err error) {
+	to.add("  %s reply=%q stored=%s answering=%s error=%v",
+		out.Session.SessionID, out.Reply.Text(), saidAll(out.Messages), out.Engine.Answering, err)
+}
+
 // A storeCompactor keeps the last messages and puts a summary in front.
 type storeCompactor struct {
 	store transcript.Store

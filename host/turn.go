@@ -142,6 +142,9 @@ func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
 		if m.Timestamp.IsZero() { // without a time, nobody can tell what a compaction is older than
 			m.Timestamp = t.h.opts.Now()
 		}
+		if limit := t.h.opts.StoredResult; limit > 0 && m.Role == message.RoleToolResult {
+			m = prune.CapResult(m, limit)
+		}
 		entries[i] = transcript.MessageEntry(m)
 	}
 	stored, err := t.log.Append(ctx, entries...)

@@ -137,8 +137,9 @@ func (v *visit) lend() {
 		Cwd: v.log.Header().Cwd, Estimator: v.h.meter,
 		TokenBudget: v.promptBudget(), CurrentTokens: v.session.used(),
 	}
-	if v.h.opts.Compactor != nil {
-		rt.Compactor = builtin{v.h.opts.Compactor, v.witness()}
+	rt.Compactor = builtin{v.h.opts.Compactor, v.witness()}
+	if v.h.opts.Model != nil {
+		rt.Completer = completer{h: v.h, model: v.model.ID, engine: v.engine.Info().ID}
 	}
 	v.steps = turn.Lend(v.ref, v.target(), v.log, rt)
 	v.steps.Logger = v.h.opts.Logger
@@ -235,8 +236,11 @@ func (v *visit) move(ctx context.Context, to string) error {
 // nothing is gone again.
 func (v *visit) close(ctx context.Context, keep bool) error {
 	var err error
+	if v.log != nil && keep {
+		err = v.h.warm.keep(ctx, v.h.store, v.ref.SessionID)
+	}
 	if v.log != nil {
-		err = v.log.Close()
+		err = errors.Join(err, v.log.Close())
 	}
 	if v.created && !keep {
 		gone := v.h.store.Delete(ctx, v.ref.SessionID)
