@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // OpenDir returns the store of the session files in dir, which is made when it is missing. It
@@ -35,17 +34,18 @@ func OpenDir(dir string, opts *DirOptions) (Store, error) {
 }
 
 func newDirStore(root fileSystem, opts DirOptions) *dirStore {
-	return &dirStore{settings: opts.settings(), opts: opts, fs: root, sessions: registry{open: make(map[string]*openSession)}}
+	return &dirStore{settings: opts.settings(), opts: opts, fs: root, sessions: newRegistry()}
 }
+
+// headerChunk is how much of a file is read for its header, which is seldom longer.
+const headerChunk = 4 << 10
 
 // dirStore keeps sessions as files of one folder.
 type dirStore struct {
 	settings
-	opts DirOptions
-	fs   fileSystem
-
-	mu       sync.Mutex
-	sessions registry
+	opts     DirOptions
+	fs       fileSystem
+	sessions *registry
 }
 
 func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
@@ -58,37 +58,46 @@ func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
 	if err := h.complete(st.now); err != nil {
 		return nil, fmt.Errorf("creating session: %w", err)
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	_, err := st.find(h.ID)
-	if _, isOpen := st.sessions.open[h.ID]; isOpen || err == nil {
-		return nil, fmt.Errorf("creating session %q: %w", h.ID, fs.ErrExist)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	log, err := st.sessions.create(ctx, h.ID, func() (*session, error) {
+		if err := st.free(h.ID); err != nil {
+			return nil, err
+		}
+		b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h), free: func() error { return st.free(h.ID) }}
+		return newSession(st.settings, h, newTree(currentVersion), nil, b), nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("creating session %q: %w", h.ID, err)
 	}
-	b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h)}
-	return st.sessions.lend(&st.mu, h.ID, newSession(st.settings, h, newTree(currentVersion), nil, b)), nil
+	return log, nil
+}
+
+// free makes sure that no session has an id.
+func (st *dirStore) free(id string) error {
+	switch _, err := st.find(id); {
+	case err == nil:
+		return fs.ErrExist
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		return err
+	}
 }
 
 func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if o, ok := st.sessions.open[sessionID]; ok {
-		return st.sessions.lend(&st.mu, sessionID, o.s), nil
-	}
-	name, err := st.find(sessionID)
+	log, err := st.sessions.open(ctx, sessionID, func() (*session, error) {
+		name, err := st.find(sessionID)
+		if err != nil {
+			return nil, err
+		}
+		return openStored(st.fs, name, name, &st.opts)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening session %q: %w", sessionID, err)
 	}
-	s, err := openStored(st.fs, name, name, &st.opts)
-	if err != nil {
-		return nil, err
-	}
-	return st.sessions.lend(&st.mu, sessionID, s), nil
+	return log, nil
 }
 
 func (st *dirStore) List(ctx context.Context) iter.Seq2[Header, error] {
@@ -117,8 +126,7 @@ func (st *dirStore) List(ctx context.Context) iter.Seq2[Header, error] {
 
 // headers reads the headers of all files, and of the sessions that have none yet.
 func (st *dirStore) headers() ([]Header, []error, error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	open := st.sessions.headers()
 	names, err := st.sessionFiles()
 	if err != nil {
 		return nil, nil, err
@@ -135,9 +143,9 @@ func (st *dirStore) headers() ([]Header, []error, error) {
 		seen[h.ID] = true
 		out = append(out, h)
 	}
-	for id, o := range st.sessions.open {
-		if !seen[id] {
-			out = append(out, o.s.snap.Load().header)
+	for _, h := range open {
+		if !seen[h.ID] {
+			out = append(out, h)
 		}
 	}
 	sortHeaders(out)
@@ -159,22 +167,18 @@ func (st *dirStore) Delete(ctx context.Context, sessionID string) error {
 	if st.opts.ReadOnly {
 		return fmt.Errorf("deleting session %q: the store is read-only: %w", sessionID, fs.ErrPermission)
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	o, isOpen := st.sessions.open[sessionID]
-	name, err := st.find(sessionID)
-	switch {
-	case err == nil:
-		err = st.fs.remove(name)
-	case errors.Is(err, fs.ErrNotExist) && isOpen:
-		err = nil // never written
-	}
+	err := st.sessions.remove(ctx, sessionID, func(open *session) error {
+		name, err := st.find(sessionID)
+		switch {
+		case err == nil:
+			return st.fs.remove(name)
+		case errors.Is(err, fs.ErrNotExist) && open != nil && len(open.snap.Load().rows) == 0:
+			return nil // never written
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("deleting session %q: %w", sessionID, err)
-	}
-	if isOpen {
-		o.s.closed.Store(true)
-		delete(st.sessions.open, sessionID)
 	}
 	return nil
 }
@@ -206,10 +210,13 @@ func (st *dirStore) find(id string) (string, error) {
 	var others []string
 	for _, name := range names {
 		stem := strings.TrimSuffix(name, fileExt)
-		if _, rest, ok := strings.Cut(stem, "_"); ok && rest == want || stem == want {
+		stamp, rest, ok := strings.Cut(stem, "_")
+		switch {
+		case ok && rest == want || stem == want:
 			return name, nil
+		case !ok || len(stamp) != len(timeLayout):
+			others = append(others, name) // not named as usual: only its header tells
 		}
-		others = append(others, name)
 	}
 	for _, name := range others {
 		if h, err := st.readHeader(name); err == nil && h.ID == id {
@@ -233,7 +240,7 @@ func (st *dirStore) readHeader(name string) (Header, error) {
 		return Header{}, err
 	}
 	defer f.Close()
-	lines := lineReader{src: f, size: info.Size()}
+	lines := lineReader{src: f, size: info.Size(), chunk: headerChunk}
 	text, off, err := lines.next()
 	if err != nil {
 		return Header{}, &NotSessionError{Path: name, Reason: "the file is empty"}

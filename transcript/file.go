@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,7 +71,8 @@ const lockPoll = 2 * time.Millisecond
 type fileBackend struct {
 	opts DirOptions
 	fs   fileSystem
-	name string // in fs
+	name string       // in fs
+	free func() error // makes sure that nobody else has the session; for one not stored yet
 	x    *indexer
 
 	f        storedFile // nil: nothing is stored yet
@@ -234,7 +236,6 @@ func (b *fileBackend) reload(s *session) error {
 		*b = old
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
-	s.retire(old.f)
 	s.t, s.src, s.header = b.x.t, b.f, b.x.header
 	s.publish(nil)
 	return nil
@@ -301,7 +302,7 @@ func (b *fileBackend) close() error {
 // isIO reports whether err comes from the file system rather than from what a file holds.
 func isIO(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path)
+	return errors.As(err, &path) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func isReadOnly(err error) bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -127,8 +126,8 @@ func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) er
 	if b.opts.Lazy && !hasAssistant(added.entries) {
 		return memoryBackend{}.write(ctx, s, added)
 	}
-	if _, err := b.fs.lstat(b.name); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("writing session %q: %w", s.header.ID, errors.Join(err, fs.ErrExist))
+	if err := b.free(); err != nil { // another process may have made it meanwhile
+		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
 	}
 	waiting, err := heldBatch(s.t.rows)
 	if err != nil {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -198,6 +199,7 @@ type lineReader struct {
 	buf   []byte
 	from  int64 // file position of buf
 	ended bool  // the last line ended in a newline
+	chunk int   // how much is read at once; 0: readChunk
 }
 
 // next returns the next line without its newline, and where it starts.
@@ -231,7 +233,7 @@ func (l *lineReader) next() ([]byte, int64, error) {
 
 // more keeps rest and reads behind it.
 func (l *lineReader) more(rest []byte) error {
-	want := max(readChunk, 2*len(rest))
+	want := max(cmp.Or(l.chunk, readChunk), 2*len(rest))
 	buf := l.buf
 	if cap(buf) < want {
 		buf = make([]byte, want)

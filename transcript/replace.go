@@ -154,13 +154,12 @@ func (b *fileBackend) eachLine(f func(fileLine) error) error {
 	return nil
 }
 
-// replace makes data the session's file and reads it. What was open on the old one stays usable.
+// replace makes data the session's file and reads it. The old file stays open as long as a
+// snapshot may read it: it is closed with the last of them.
 func (b *fileBackend) replace(s *session, data []byte) error {
-	old := *b
 	if err := b.publishFile(data); err != nil {
 		return err
 	}
-	s.retire(old.f)
 	return b.reindex(s)
 }
 

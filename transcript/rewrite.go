@@ -121,8 +121,12 @@ type rewritePlan struct {
 }
 
 func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[string]message.Message) (*rewritePlan, error) {
+	outdated := r.AllowedSuffixEntryIDs == nil && r.Generation != s.t.gen
 	p, targets, err := s.locate(r, wanted)
 	if err != nil {
+		if outdated {
+			err = declined{ReasonSuffixChanged}
+		}
 		return nil, err
 	}
 	if err := s.readSuffix(ctx, p); err != nil {
@@ -132,7 +136,7 @@ func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[
 	switch {
 	case changed < 0:
 		return nil, declined{ReasonAlreadyRewritten}
-	case r.AllowedSuffixEntryIDs == nil && r.Generation != s.t.gen:
+	case outdated:
 		return nil, declined{ReasonSuffixChanged}
 	case r.AllowedSuffixEntryIDs != nil && !s.allowed(p, r.AllowedSuffixEntryIDs):
 		return nil, declined{ReasonSuffixGuard}

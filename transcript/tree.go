@@ -267,6 +267,7 @@ func (t *tree) orphans() []Problem {
 			out = append(out, Problem{Line: int(t.rows[i].line), Err: fmt.Errorf("parent %q is not in the session", id)})
 		}
 	}
+	slices.SortFunc(out, func(a, b Problem) int { return a.Line - b.Line })
 	return out
 }
 
