@@ -85,7 +85,7 @@ func SplitByTokenShare(ms []message.Message, parts int, e tokens.Estimator) [][]
 	}
 	s := splitter{
 		ms: ms, e: e, parts: Parts(parts, len(ms)), pending: map[string]bool{},
-		caller: -1,
+		caller: noCaller,
 	}
 	s.target = float64(planningTotal(e, ms)) / float64(s.parts)
 	for i := range ms {
@@ -97,6 +97,9 @@ func SplitByTokenShare(ms []message.Message, parts int, e tokens.Estimator) [][]
 	s.close(len(ms))
 	return s.out
 }
+
+// noCaller says that no calls are pending.
+const noCaller = -1
 
 // A splitter walks a list and closes a run when it has its share.
 type splitter struct {
@@ -130,17 +133,18 @@ func (s *splitter) add(i int) {
 // more reports whether another run may be closed.
 func (s *splitter) more() bool { return len(s.out) < s.parts-1 }
 
-// call notes the calls of an assistant message whose answer did not break off.
+// call notes the calls of an assistant message whose answer did not break off. Those of an
+// earlier one that got no result are not waited for any longer.
 func (s *splitter) call(i int) {
+	clear(s.pending)
+	s.caller = noCaller
 	if s.ms[i].Failed() {
 		return
 	}
 	for b := range s.ms[i].ToolCalls() {
-		if len(s.pending) == 0 {
-			s.caller = i
-		}
 		if b.ID != "" {
 			s.pending[b.ID] = true
+			s.caller = i
 		}
 	}
 }
@@ -152,11 +156,13 @@ func (s *splitter) answer(m *message.Message, i int) {
 	}
 	if m.ToolCallID == "" {
 		clear(s.pending)
-	} else {
-		delete(s.pending, m.ToolCallID)
+		s.caller = noCaller
+		return
 	}
+	delete(s.pending, m.ToolCallID)
 	if len(s.pending) == 0 {
 		s.cutBeforeCaller(i + 1)
+		s.caller = noCaller
 	}
 }
 
