@@ -44,8 +44,8 @@ type Options struct {
 	// one it extracts; under pressure it may extract too.
 	Compactor ce.Compactor
 	// Passes change what a request sends, whatever the engine. Asked once per session.
-	// Optional. If nil, tool results are cut to the caps of prune.ToolResults; a
-	// function that returns nil leaves everything as it is.
+	// Optional. If nil, tool results are cut to the caps of prune.ToolResults where the
+	// window is known; a function that returns nil leaves everything as it is.
 	Passes func(ref ce.SessionRef) []prune.Pass
 	// Citations is passed on to engines.
 	Citations ce.CitationsMode
@@ -122,7 +122,7 @@ func (o *Options) withDefaults() Options {
 		out.System = func(context.Context, prompt.Run) (prompt.Prompt, error) { return prompt.Prompt{}, nil }
 	}
 	if out.Passes == nil {
-		out.Passes = func(ce.SessionRef) []prune.Pass { return []prune.Pass{prune.ToolResults(nil)} }
+		out.Passes = func(ce.SessionRef) []prune.Pass { return defaultPasses() }
 	}
 	if out.State == nil {
 		out.State = newMemoryState()
@@ -134,6 +134,26 @@ func (o *Options) withDefaults() Options {
 		out.Now = time.Now
 	}
 	return out
+}
+
+// capped is the pass of hosts that name none: without a window nothing says that a
+// result is too long.
+type capped struct{ prune.Stateful }
+
+// Apply implements [prune.Pass].
+func (c capped) Apply(ms []message.Message, in prune.Input) []message.Message {
+	if in.Window <= 0 {
+		return ms
+	}
+	return c.Stateful.Apply(ms, in)
+}
+
+func defaultPasses() []prune.Pass {
+	pass := prune.ToolResults(nil)
+	if stateful, ok := pass.(prune.Stateful); ok {
+		pass = capped{stateful}
+	}
+	return []prune.Pass{pass}
 }
 
 func withDeadlines(s ce.Selection) ce.Selection {

@@ -67,9 +67,20 @@ func (t *Turn) egress() []message.Message {
 	if t.shortened {
 		list, _ = prune.Shorten(list, t.pruneInput(), nil)
 	}
-	list = message.ForModel(t.withContext(list))
-	list, _ = message.RepairPairs(list, nil)
-	return slices.Clip(list)
+	out := ready(t.withContext(list))
+	if len(out) == 0 { // an engine's empty list may be deliberate, an empty request is not
+		out = ready(t.own.messages)
+	}
+	if len(out) == 0 {
+		out = ready(message.Tail(t.base, 1))
+	}
+	return slices.Clip(out)
+}
+
+// ready makes a list that a provider takes.
+func ready(list []message.Message) []message.Message {
+	list, _ = message.RepairPairs(message.ForModel(list), nil)
+	return list
 }
 
 // passed is what was assembled and what the turn added, after the passes.
