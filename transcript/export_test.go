@@ -18,6 +18,15 @@ type Faults struct {
 	ReadAt   func(name string, off int64) error
 }
 
+// OpenFileTrimming is OpenFile with another size from which rewrites clean up.
+func OpenFileTrimming(path string, opts *DirOptions, from int64) (Log, error) {
+	log, err := OpenFile(path, opts)
+	if err == nil {
+		log.(*handle).s.back.(*fileBackend).trimFrom = from
+	}
+	return log, err
+}
+
 // OpenDirWithFaults is OpenDir on a file system with faults.
 func OpenDirWithFaults(dir string, opts *DirOptions, f *Faults) (Store, error) {
 	root, err := openFolder(dir)

@@ -80,6 +80,7 @@ type fileBackend struct {
 	size     int64      // of the file when last looked at
 	info     fs.FileInfo
 	unsynced bool
+	trimFrom int64 // 0: trimFrom
 	locked   []storedFile
 }
 

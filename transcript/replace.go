@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +20,12 @@ const trimFrom = 256 << 10
 // rewriting one old message again and again would store its whole suffix each time. The rows as
 // they were first, the active branch and every other branch stay. It returns the bytes removed.
 func (b *fileBackend) trim(s *session) (int64, error) {
-	if s.t.copied < trimFrom {
+	from := cmp.Or(b.trimFrom, trimFrom)
+	if s.t.copied < from {
 		return 0, nil
 	}
 	dead, size := superseded(s.snap.Load())
-	if size < trimFrom || size < b.size-size {
+	if size < from || size < b.size-size {
 		return 0, nil
 	}
 	lines := make(map[int32]int32, len(s.t.rows))

@@ -190,3 +190,39 @@ func show(t *testing.T, rt *rapid.T, log transcript.Log) []string {
 	}
 	return out
 }
+
+// Two logs on one file, as two processes have them: whoever writes what, both show the same, and
+// so does a third that reads the file anew.
+func TestProperty_LogsOnOneFileAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		lines := rapid.SampledFrom([][]string{{header}, versionOne, versionTwo}).Draw(rt, "lines")
+		dir, err := os.MkdirTemp(t.TempDir(), "p")
+		require.NoError(rt, err)
+		path := filepath.Join(dir, "s.jsonl")
+		require.NoError(rt, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+		var logs []transcript.Log
+		for range 2 {
+			log, err := transcript.OpenFileTrimming(path, nil, 1000)
+			require.NoError(rt, err)
+			defer log.Close()
+			logs = append(logs, log)
+		}
+		for n := range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			who := rapid.IntRange(0, 1).Draw(rt, "who")
+			step(t, rt, n, logs[who:who+1])
+			if rapid.Bool().Draw(rt, "look") {
+				require.Equal(rt, show(t, rt, logs[0]), show(t, rt, logs[1]))
+			}
+		}
+		again, err := transcript.OpenFile(path, nil)
+		require.NoError(rt, err)
+		defer again.Close()
+		for _, log := range logs {
+			require.Equal(rt, show(t, rt, again), show(t, rt, log))
+		}
+		_, err = transcript.Repair(t.Context(), path)
+		require.NoError(rt, err)
+		require.Equal(rt, show(t, rt, logs[0])[0:1], show(t, rt, logs[1])[0:1])
+	})
+}

@@ -232,6 +232,9 @@ func (m *manager) describeFiles(out map[string]any) error {
 	others := []string{}
 	stamped := regexp.MustCompile(`corrupt-.*\.jsonl$`)
 	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".bak") {
+			continue // the file before a migration, which the reference does not keep
+		}
 		if strings.Count(e.Name(), ".jsonl") != 1 || !strings.HasSuffix(e.Name(), ".jsonl") {
 			others = append(others, stamped.ReplaceAllString(e.Name(), "corrupt-<stamp>.jsonl"))
 			continue

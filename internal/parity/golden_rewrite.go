@@ -70,12 +70,16 @@ func rewriteOutcome(log transcript.Log, r transcript.RewriteResult, before int) 
 	}
 	appended := []appendedRow{}
 	for _, e := range all[before:] {
-		appended = append(appended, reduceRow(e))
+		if e.Type != transcript.EntryLeaf {
+			appended = append(appended, reduceRow(e))
+		}
 	}
 	ids := []string{}
 	for _, e := range branch {
 		ids = append(ids, e.ID)
 	}
+	// Where the leaf is, the reference keeps beside its entries.
+	all = slices.DeleteFunc(all, func(e transcript.Entry) bool { return e.Type == transcript.EntryLeaf })
 	out := map[string]any{
 		"changed": r.Changed, "bytesFreed": r.BytesFreed, "rewrittenEntries": r.RewrittenEntries,
 		"appended": appended, "totalEntries": len(all), "branchIds": ids, "leaf": nil,
