@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -162,8 +161,9 @@ func (b *fileBackend) load() error {
 	}
 	b.size = b.info.Size()
 	b.x, err = openIndex(b.f, b.size, strings.TrimSuffix(b.name, fileExt))
-	if err != nil && !isIO(err) {
-		return &NotSessionError{Reason: err.Error()}
+	var not notSession
+	if errors.As(err, &not) {
+		return &NotSessionError{Reason: not.Error()}
 	}
 	return err
 }
@@ -298,12 +298,6 @@ func (b *fileBackend) close() error {
 		synced = b.f.Sync()
 	}
 	return errors.Join(synced, b.f.Close())
-}
-
-// isIO reports whether err comes from the file system rather than from what a file holds.
-func isIO(err error) bool {
-	var path *fs.PathError
-	return errors.As(err, &path) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func isReadOnly(err error) bool {

@@ -14,6 +14,11 @@ import (
 // it more.
 const readChunk = 1 << 20
 
+// notSession says why a file is no session.
+type notSession string
+
+func (n notSession) Error() string { return string(n) }
+
 // indexer reads a session file into a tree, and goes on where it stopped when the file has grown.
 type indexer struct {
 	t          *tree
@@ -42,9 +47,9 @@ func openIndex(src io.ReaderAt, size int64, name string) (*indexer, error) {
 	}
 	if x.header.ID == "" {
 		if size == 0 {
-			return nil, errors.New("the file is empty")
+			return nil, notSession("the file is empty")
 		}
-		return nil, errors.New("no line is a session header or a row")
+		return nil, notSession("no line is a session header or a row")
 	}
 	return x, nil
 }
@@ -74,7 +79,7 @@ func (x *indexer) readHeader(l fileLine, name string) error {
 	}
 	if !isRow(l.text) {
 		if _, broken := scanObject(l.text, nil); broken == nil {
-			return err
+			return notSession(fmt.Sprintf("line %d: %v", l.no, err))
 		}
 		x.t.problem(l.no, "not a session row: %w", err) // the header may still come
 		return nil
@@ -151,7 +156,7 @@ func (x *indexer) run(src io.ReaderAt, size int64, handle func(fileLine) error) 
 		x.end = lines.at
 		if len(line) > 0 {
 			if err := handle(fileLine{text: line, off: off + int64(bytes.Index(text, line)), no: x.line}); err != nil {
-				return fmt.Errorf("line %d: %w", x.line, err)
+				return err
 			}
 		}
 		if x.want == 0 {

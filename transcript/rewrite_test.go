@@ -115,7 +115,7 @@ func TestProperty_StoresAgree(t *testing.T) {
 			defer log.Close()
 			logs = append(logs, log)
 		}
-		for n := range rapid.IntRange(1, 25).Draw(rt, "steps") {
+		for n := range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			step(t, rt, n, logs)
 		}
 		other, err := transcript.OpenDir(dir, nil)
@@ -208,7 +208,7 @@ func TestProperty_LogsOnOneFileAgree(t *testing.T) {
 			defer log.Close()
 			logs = append(logs, log)
 		}
-		for n := range rapid.IntRange(1, 25).Draw(rt, "steps") {
+		for n := range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			who := rapid.IntRange(0, 1).Draw(rt, "who")
 			step(t, rt, n, logs[who:who+1])
 			if rapid.Bool().Draw(rt, "look") {
