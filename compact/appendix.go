@@ -78,9 +78,9 @@ func withoutSection(summary, head string) string {
 // maxFileList bounds one list of files in a summary, in bytes (OpenClaw 2026.7.1).
 const maxFileList = 900
 
-// fileLines lists files for a summary; the most recent come last and stay when there is
-// no room for all.
-func fileLines(l FileLists) []string {
+// fileLines lists files for a summary and says how many more there are. limit bounds each
+// list, in bytes.
+func fileLines(l FileLists, limit int) []string {
 	var out []string
 	for _, f := range [...]struct {
 		what  string
@@ -90,9 +90,13 @@ func fileLines(l FileLists) []string {
 			continue
 		}
 		n, size := 0, 0
-		for n < len(f.paths) && size+len(f.paths[n])+2 <= maxFileList {
+		for n < len(f.paths) && size+len(f.paths[n])+2 <= limit {
 			size += len(f.paths[n]) + 2
 			n++
+		}
+		if n == 0 {
+			out = append(out, fmt.Sprintf("- %s: %d files", f.what, len(f.paths)))
+			continue
 		}
 		line := "- " + f.what + ": " + strings.Join(f.paths[:n], ", ")
 		if n < len(f.paths) {

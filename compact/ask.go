@@ -19,6 +19,7 @@ type job struct {
 	force   bool
 	focus   string
 	room    int // tokens of a summary
+	source  int // tokens of what it replaces
 
 	calls, drops, left int // requests made; times that source was dropped; pieces left out
 	spent              tokens.CumulativeUsage
@@ -160,8 +161,13 @@ func (j *job) judge(c candidate, text string, r Request) (string, flaw) {
 	return text, ""
 }
 
-// transient reports whether an error may pass, and how long to wait at least.
+// transient reports whether an error may pass, and how long to wait at least. What took
+// too long once is not waited for again.
 func transient(err error) (time.Duration, bool) {
+	var slow interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout() {
+		return 0, false
+	}
 	if rl := (*RateLimitError)(nil); errors.As(err, &rl) {
 		return rl.RetryAfter, true
 	}
@@ -183,8 +189,6 @@ func failureOf(err error) ce.CompactionReason {
 	switch {
 	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
 		return ce.ReasonDeadline
-	case errors.Is(err, context.Canceled):
-		return ce.ReasonCancelled
 	case errors.As(err, &rejected):
 		return ce.ReasonSummaryRejected
 	case errors.As(err, &refused):

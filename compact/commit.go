@@ -99,7 +99,7 @@ func (r *run) job(s *settings) *job {
 	return &job{
 		s: s, memory: r.c.memory, session: Model{Provider: r.view.Provider, Name: r.view.Model},
 		force: r.insists(), focus: focusText(r.p.CustomInstructions, s.Focus),
-		room: s.summaryTokens(r.want.target),
+		room: s.summaryTokens(r.want.target), source: r.plan.Source,
 	}
 }
 

@@ -221,14 +221,14 @@ func (e *extract) write() string {
 // margin is room left for what an estimate of parts misses.
 func margin(room int) int { return room / 50 }
 
-// fitText cuts whole lines off the end until a text fits.
+// fitText cuts whole lines off the end until a text fits, and at last the line itself.
 func fitText(text string, room int, count func(string) int) string {
-	for count(text) > room {
+	for text != "" && count(text) > room {
 		i := strings.LastIndexByte(text, '\n')
 		if i < 0 {
-			return cutBytes(text, room)
+			i = len(text) - 1 - len(text)/8
 		}
-		text = text[:i]
+		text = cutBytes(text, i)
 	}
 	return text
 }

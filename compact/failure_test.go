@@ -42,6 +42,8 @@ func TestC10_NoUsableSummary(t *testing.T) {
 		{name: "d rate limited", replies: []compact.Reply{{Err: &compact.RateLimitError{}}}, want: ce.ReasonProviderUnavailable, calls: 3},
 		{name: "d broken connection", replies: []compact.Reply{{Err: errors.New("connection reset")}}, want: ce.ReasonProviderUnavailable, calls: 3},
 		{name: "e longer than its source", replies: []compact.Reply{{Text: strings.Repeat("Everything is important and was said at length. ", 2000)}}, want: ce.ReasonNoProgress, calls: 2},
+		{name: "gave up waiting", replies: []compact.Reply{{Err: context.DeadlineExceeded}}, want: ce.ReasonDeadline, calls: 1},
+		{name: "cancelled on its own", replies: []compact.Reply{{Err: context.Canceled}}, want: ce.ReasonProviderUnavailable, calls: 3},
 		{name: "credentials", replies: []compact.Reply{{Err: &compact.AuthError{Err: errors.New("bad key")}}}, want: ce.ReasonProviderUnavailable, calls: 1},
 		{name: "refusal", replies: []compact.Reply{{Text: "I'm sorry, but I can't help with that."}}, want: ce.ReasonSummaryRejected, calls: 1},
 		{name: "typed refusal", replies: []compact.Reply{{Err: &compact.RefusedError{}}}, want: ce.ReasonSummaryRejected, calls: 1},

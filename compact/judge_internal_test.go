@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-contextengine/contextengine/message"
 )
 
 func TestJudge(t *testing.T) {
@@ -67,4 +69,56 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(m.sessions), maxSessions)
 	require.LessOrEqual(t, len(m.models), maxBreakers)
+}
+
+func TestAddTo(t *testing.T) {
+	t.Parallel()
+	summary := "Intro.\n\n## Decisions\nNone.\n\n## Pending user asks\n- one\n\n## Files\n- read: a\n"
+	require.Equal(t, "Intro.\n\n## Decisions\n- x\n\n## Pending user asks\n- one\n\n## Files\n- read: a\n", addTo(summary, headDecisions, []string{"- x"}))
+	require.Contains(t, addTo(summary, headAsks, []string{"- two"}), "- one\n- two\n\n## Files")
+	require.True(t, strings.HasSuffix(addTo(summary, headRules, []string{"- r"}), "- read: a\n\n## Constraints/Rules\n- r"))
+	require.Equal(t, summary, addTo(summary, headRules, nil))
+	require.NotContains(t, withoutSection(summary, headFiles), "read: a")
+	require.Equal(t, "x", withoutSection("x", headFiles))
+}
+
+func TestFileLinesAreBounded(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for i := range 200 {
+		paths = append(paths, "/src/dir/file-"+strconv.Itoa(i))
+	}
+	lines := fileLines(FileLists{ReadFiles: paths}, maxFileList)
+	require.Len(t, lines, 1)
+	require.Less(t, len(lines[0]), maxFileList+40)
+	require.Contains(t, lines[0], "more")
+	require.Equal(t, []string{"- read: 200 files"}, fileLines(FileLists{ReadFiles: paths}, 3))
+}
+
+func TestSourceIsReducedToABoundedNumberOfRequests(t *testing.T) {
+	t.Parallel()
+	s, err := newSettings(&Options{MaxCalls: 8, Summarizer: Scripted()})
+	require.NoError(t, err)
+	s.Budget.Window = 6_000
+	j := &job{s: s, memory: newMemory(), room: 500}
+	var ms []message.Message
+	for i := range 600 {
+		id := strconv.Itoa(i)
+		ms = append(ms, message.Assistant(message.ToolCall(id, "read", nil)), message.ToolResult(id, "read", message.Text(strings.Repeat("out "+id+" ", 300))))
+	}
+	st := stage{rules: instructionSet{task: firstInstructions, sections: true}}
+	ps := j.render(ms, st)
+	limit := j.sourceLimit(st)
+	require.LessOrEqual(t, len(j.group(j.reduce(ps, limit), limit)), 3)
+	require.Positive(t, j.left, "even cut short it is too much, so the oldest went")
+	require.Contains(t, ps[len(ps)-1].text, "out 599", "the newest stays")
+}
+
+// A turn that began before an earlier compaction is not forgotten when another begins.
+func TestJoinTurnKeepsEarlierTurns(t *testing.T) {
+	t.Parallel()
+	first := joinTurn("History.", "First ask.\n## Decisions\nOne.")
+	require.Equal(t, "History.\n\n## Turn in progress\nFirst ask.\n### Decisions\nOne.", first)
+	second := joinTurn(first, "Second ask.")
+	require.Equal(t, "History.\n\n## Earlier turn\nFirst ask.\n### Decisions\nOne.\n\n## Turn in progress\nSecond ask.", second)
 }

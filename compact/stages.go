@@ -174,9 +174,9 @@ func (j *job) group(ps []piece, limit int) [][]piece {
 	return out
 }
 
-// source renders messages so that a bounded number of requests takes them: when they are
+// render makes source of messages so that a bounded number of requests takes them: when they are
 // too many, everything is cut shorter, and at last the oldest is left out.
-func (j *job) source(ms []message.Message, st stage) []piece {
+func (j *job) render(ms []message.Message, st stage) []piece {
 	limit := j.sourceLimit(st)
 	parts := max(1, j.s.MaxCalls/2-1) // the other half is for merging and retries
 	ps := j.s.pieces(ms, usualLimits())

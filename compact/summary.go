@@ -9,8 +9,12 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 )
 
-// headTurn is the section for the begun part of a turn whose end is kept.
-const headTurn = "## Turn in progress"
+// headTurn is the section for the begun part of a turn whose end is kept; in the next
+// summary it is history under headEarlier.
+const (
+	headTurn    = "## Turn in progress"
+	headEarlier = "## Earlier turn"
+)
 
 // An auditError is a summary that lacks what it has to hold.
 type auditError struct{ missing []string }
@@ -82,7 +86,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 		if p.Previous != "" {
 			st.rules.task = updateInstructions
 		}
-		st.pieces = j.source(history, st)
+		st.pieces = j.render(history, st)
 		var err error
 		if text, err = j.run(ctx, st); err != nil {
 			return "", err
@@ -96,7 +100,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 	if len(history) == 0 {
 		st.names, st.rules.missing = need.names, missing
 	}
-	st.pieces = j.source(turn, st)
+	st.pieces = j.render(turn, st)
 	begun, err := j.run(ctx, st)
 	if err != nil {
 		return "", fmt.Errorf("summarising the begun turn: %w", err)
@@ -118,7 +122,8 @@ func (s *settings) exact() bool {
 func joinTurn(history, begun string) string {
 	begun = strings.ReplaceAll("\n"+begun, "\n## ", "\n### ")[1:]
 	begun = strings.TrimSpace(begun)
-	return strings.TrimRight(withoutSection(history, headTurn), "\n") + "\n\n" + headTurn + "\n" + begun
+	history = strings.ReplaceAll("\n"+history, "\n"+headTurn+"\n", "\n"+headEarlier+"\n")[1:]
+	return strings.TrimRight(history, "\n") + "\n\n" + headTurn + "\n" + begun
 }
 
 // fromProvider asks the plugin, if there is one; "" when it has no answer.
@@ -150,16 +155,20 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 	return text, nil
 }
 
-// factShare is how much of a summary's room may go to facts that are added to it.
-const factShare = 4
+// What may go to facts that are added to a summary: a part of its room, and of the source
+// that it replaces, so that small sources get smaller, too.
+const (
+	factShare   = 4
+	sourceShare = 8
+)
 
 // complete adds to a summary what must not be lost and is not in it: the ask that is
 // still open, identifiers, and the files of the session. What was copied from earlier
 // lists of files is replaced.
 func (j *job) complete(text string, need required) string {
 	text = withoutSection(text, headFiles)
-	lines := fileLines(need.files)
-	room := j.room / factShare
+	lines := fileLines(need.files, min(maxFileList, j.source/2))
+	room := min(j.room/factShare, j.source/sourceShare)
 	if need.ask != "" && !reflects(text, need.ask) {
 		ask := cutText(collapse(need.ask), 2*maxFact)
 		if cost := j.s.counter.Text(ask); cost <= room {
