@@ -102,32 +102,53 @@ type round struct {
 	window   float64
 	total    int
 	prunable []int // indexes of results that may be touched
-	first    int   // first index with a new decision
+	decided  map[int]shortening
 }
 
 // round makes new decisions. first is the smallest index that has one.
 func (p *cacheTTL) round(ms, out []message.Message, in Input) (first int, changed bool) {
 	from, to := zone(out, p.opts.KeepAssistants)
-	r := &round{p: p, e: in.estimator(), ms: ms, out: slices.Clone(out), window: float64(in.Window), first: len(ms)}
-	r.total = tokens.Messages(r.e, p.counted(out))
+	r := &round{p: p, e: in.estimator(), ms: ms, out: slices.Clone(out), window: float64(in.Window), decided: map[int]shortening{}}
+	before := tokens.Messages(r.e, p.counted(out))
+	r.total = before
 	if from >= to || r.ratio() < positive(p.opts.SoftRatio) {
 		return 0, false
 	}
+	r.trim(from, to)
+	r.clear()
+	if len(r.decided) == 0 || before-r.total < p.opts.MinSaved {
+		return 0, false
+	}
+	first = len(ms)
+	for i, how := range r.decided {
+		p.state.set(&ms[i], how)
+		first = min(first, i)
+	}
+	return first, true
+}
+
+// trim shortens the long results between two indexes.
+func (r *round) trim(from, to int) {
 	for i := from; i < to; i++ {
-		if out[i].Role == message.RoleToolResult && p.match(out[i].ToolName) {
+		if r.out[i].Role == message.RoleToolResult && r.p.match(r.out[i].ToolName) {
 			r.prunable = append(r.prunable, i)
 			r.decide(i, trimmed)
 		}
 	}
-	if r.ratio() >= positive(p.opts.HardRatio) && !p.opts.NoHardClear && charsPerToken*r.prunableSize() >= p.opts.MinPrunable {
-		for _, i := range r.prunable {
-			if r.ratio() < positive(p.opts.HardRatio) {
-				break
-			}
-			r.decide(i, cleared)
-		}
+}
+
+// clear takes the oldest results away until the list is small enough, if they are worth it.
+func (r *round) clear() {
+	enough := positive(r.p.opts.HardRatio)
+	if r.p.opts.NoHardClear || r.ratio() < enough || charsPerToken*r.prunableSize() < r.p.opts.MinPrunable {
+		return
 	}
-	return r.first, r.first < len(ms)
+	for _, i := range r.prunable {
+		if r.ratio() < enough {
+			return
+		}
+		r.decide(i, cleared)
+	}
 }
 
 func (r *round) ratio() float64 { return float64(r.total) / r.window }
@@ -155,8 +176,7 @@ func (r *round) decide(i int, how shortening) {
 	}
 	r.total += after - before
 	r.out[i] = m
-	r.p.state.set(&r.ms[i], how)
-	r.first = min(r.first, i)
+	r.decided[i] = how
 }
 
 // zone is the part of the list in which results may be touched: from the first user

@@ -117,6 +117,8 @@ func TestCacheTTLClock(t *testing.T) {
 		{name: "not eligible", opts: &prune.CacheTTLOptions{Eligible: func(prune.Input) bool { return false }}, in: cold},
 		{name: "tool denied", opts: &prune.CacheTTLOptions{Deny: []string{"EX*"}}, in: cold},
 		{name: "tool not allowed", opts: &prune.CacheTTLOptions{Allow: []string{"read"}}, in: cold},
+		{name: "enough saved", opts: &prune.CacheTTLOptions{MinSaved: 3_000}, in: cold, acts: true},
+		{name: "too little saved", opts: &prune.CacheTTLOptions{MinSaved: 4_000}, in: cold},
 		{name: "below the ratio", in: compatInput(40_000, time.Hour)},
 		{name: "all protected", opts: &prune.CacheTTLOptions{KeepAssistants: 9}, in: cold},
 	}

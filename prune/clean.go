@@ -27,13 +27,29 @@ type cleaner struct {
 
 // Apply implements Pass.
 func (p *cleaner) Apply(ms []message.Message, _ Input) []message.Message {
+	ask := unknownAsk
 	out := p.left.run(ms, "", 0, func(i int, m *message.Message) (message.Message, verdict) {
-		if answersFailure(ms, i) {
+		if ask == unknownAsk || m.Role != message.RoleToolResult {
+			ask = askOf(ms, i)
+		}
+		if ms[ask].Failed() && hasCalls(&ms[ask]) {
 			return *m, dropped
 		}
 		return chain(m, replayStep, callStep, contentStep, detailsStep)
 	})
 	return out[:len(out)-failedTail(out)]
+}
+
+const unknownAsk = -1
+
+// askOf is the message to which ms[i] belongs: of a result what stands before its run.
+// When that is an answer that broke off after it had begun calls, their arguments may be
+// incomplete, so the turn goes with its results.
+func askOf(ms []message.Message, i int) int {
+	for i > 0 && ms[i].Role == message.RoleToolResult {
+		i--
+	}
+	return i
 }
 
 // A step rewrites one message.
@@ -52,15 +68,6 @@ func chain(m *message.Message, steps ...step) (message.Message, verdict) {
 		}
 	}
 	return out, changed
-}
-
-// answersFailure reports whether ms[i] belongs to an answer that broke off after it had
-// begun calls: their arguments may be incomplete, so the turn goes with its results.
-func answersFailure(ms []message.Message, i int) bool {
-	for i > 0 && ms[i].Role == message.RoleToolResult {
-		i--
-	}
-	return ms[i].Failed() && hasCalls(&ms[i])
 }
 
 func hasCalls(m *message.Message) bool {

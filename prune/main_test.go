@@ -6,10 +6,14 @@ import (
 	"testing"
 )
 
-// TestMain keeps the properties quick: there are as many as passes. -rapid.checks on the
-// command line wins.
+// TestMain keeps the properties quick: there are as many as passes. The nightly run and
+// -rapid.checks look harder.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "60"); err != nil {
+	checks := "60"
+	if os.Getenv("CONTEXTENGINE_NIGHTLY") != "" {
+		checks = "2000"
+	}
+	if err := flag.Set("rapid.checks", checks); err != nil {
 		panic(err)
 	}
 	flag.Parse()

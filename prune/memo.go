@@ -26,10 +26,10 @@ const (
 // were decoded again are compared in full.
 type memo struct {
 	seen    []message.Message
-	out     []message.Message
-	ends    []int // length of out after each of seen
-	changed int   // how many of seen were not kept
-	shared  bool  // a caller has out: it may grow, but what it holds may not change
+	out     []message.Message // nil while seen is what comes out
+	ends    []int             // length of out after each of seen; nil while none was dropped
+	changed int               // how many of seen were not kept
+	shared  bool              // a caller has out: it may grow, but what it holds may not change
 }
 
 // prefix is how much of ms is as it was.
@@ -67,31 +67,47 @@ func (c *memo) cut(n int) {
 	if n >= len(c.seen) {
 		return
 	}
+	end := c.end(n)
 	c.changed -= c.changesFrom(n)
 	clear(c.seen[n:])
 	c.seen = c.seen[:n]
-	end := c.end(n)
-	c.ends = c.ends[:n]
-	if c.shared {
+	switch {
+	case c.changed == 0:
+		c.out, c.ends, c.shared = nil, nil, false
+	case c.shared:
 		c.out, c.shared = slices.Clone(c.out[:end]), false
-		return
+	default:
+		c.out = c.out[:end]
 	}
-	c.out = c.out[:end]
+	if c.ends != nil {
+		c.ends = c.ends[:n]
+	}
 }
 
+// end is the length of what came out of the first n messages.
 func (c *memo) end(n int) int {
-	if n == 0 {
-		return 0
+	if c.ends == nil || n == 0 {
+		return n
 	}
 	return c.ends[n-1]
 }
 
+// at is what came of message i, the last of those that were not dropped before it.
+func (c *memo) at(i int) *message.Message {
+	if c.out == nil {
+		return &c.seen[i]
+	}
+	return &c.out[c.end(i)]
+}
+
 // changesFrom counts the messages from n on that were not kept.
 func (c *memo) changesFrom(n int) int {
+	if c.changed == 0 {
+		return 0
+	}
 	changes := 0
 	for i := n; i < len(c.seen); i++ {
-		start, end := c.end(i), c.ends[i]
-		if end == start || !same(&c.out[start], &c.seen[i]) {
+		if c.end(i+1) == c.end(i) || !same(c.at(i), &c.seen[i]) {
 			changes++
 		}
 	}
@@ -100,14 +116,28 @@ func (c *memo) changesFrom(n int) int {
 
 // add records the next message.
 func (c *memo) add(m message.Message, to message.Message, v verdict) {
-	c.seen = append(c.seen, m)
+	if v == replaced && same(&m, &to) {
+		v = kept
+	}
 	if v != kept {
+		if c.changed == 0 {
+			c.out = slices.Clone(c.seen)
+		}
+		if v == dropped && c.ends == nil {
+			c.ends = make([]int, len(c.seen))
+			for i := range c.ends {
+				c.ends[i] = i + 1
+			}
+		}
 		c.changed++
 	}
-	if v != dropped {
+	c.seen = append(c.seen, m)
+	if c.changed > 0 && v != dropped {
 		c.out = append(c.out, to)
 	}
-	c.ends = append(c.ends, len(c.out))
+	if c.ends != nil {
+		c.ends = append(c.ends, len(c.out))
+	}
 }
 
 // result is the rewritten list: ms itself, which seen must equal, when nothing changed.

@@ -128,7 +128,7 @@ func (p *toolResults) shrink(ms []message.Message, bound int, e tokens.Estimator
 	}
 	notes := noteChooser(ms, sizes, bound)
 	k := shrinker{ms: ms, sizes: sizes, noteOf: notes, least: leastDropped, even: true}
-	k.worth = func(i int, after message.Message) bool { return e.Message(after) < e.Message(p.memo.out[i]) }
+	k.worth = func(i int, after message.Message) bool { return e.Message(after) < e.Message(*p.memo.at(i)) }
 	plan, done := k.plan(p.total - int(float64(bound)*(1-p.opts.slack())))
 	if !done {
 		plan, _ = k.plan(p.total - bound)

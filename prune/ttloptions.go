@@ -34,6 +34,9 @@ type CacheTTLOptions struct {
 	// characters of which four are a token, so that it is worth it. Optional. If zero,
 	// 50,000.
 	MinPrunable int
+	// MinSaved is what a round must free at least, in the Estimator's unit, tokens; one that
+	// would free less changes nothing. Optional. If zero, any gain will do.
+	MinSaved int
 	// SoftTrim says what is left of a long result. Optional.
 	SoftTrim SoftTrim
 	// NoHardClear keeps results from being cleared.
