@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -397,4 +399,32 @@ func TestPreviousSummaryOfALargerModel(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.Compacted, res.Detail)
 	require.LessOrEqual(t, probe.most, 20_000)
+}
+
+func TestConcurrentCompactionsOfOneSession(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(20)...)
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: brief()})
+	const n = 8
+	results := make([]ce.CompactResult, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			res, err := c.CompactSession(t.Context(), manual())
+			assert.NoError(t, err)
+			results[i] = res
+		})
+	}
+	wg.Wait()
+	compacted := 0
+	for _, res := range results {
+		require.True(t, res.OK)
+		if res.Compacted {
+			compacted++
+			continue
+		}
+		require.Contains(t, []ce.CompactionReason{ce.ReasonSuperseded, ce.ReasonNothingToCompact}, res.Reason)
+	}
+	require.Equal(t, 1, compacted)
+	require.Len(t, summaries(view(t, log).Messages), 1)
 }
