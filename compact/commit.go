@@ -98,7 +98,7 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 func (r *run) job(s *settings) *job {
 	return &job{
 		s: s, memory: r.c.memory, session: Model{Provider: r.view.Provider, Name: r.view.Model},
-		force: r.insists(), focus: focusText(r.p.CustomInstructions, s.Focus),
+		force: r.p.Force, focus: focusText(r.p.CustomInstructions, s.Focus),
 		room: s.summaryTokens(r.want.target), source: r.plan.Source,
 	}
 }

@@ -47,7 +47,7 @@ func New(store transcript.Store, opts *Options) (*Compactor, error) {
 //   - A summary is stored only when the context gets smaller by it. When it is still
 //     larger than the target the reason is target_not_reached, with Compacted set.
 //   - After a failure, further calls in the same turn of the session answer the same
-//     without asking a model, unless they are forced or manual.
+//     without asking a model, unless they are forced. A host forces what a user asks for.
 //   - TokensAfter is an estimate in the unit of TokensBefore. What the provider reported
 //     for messages that were kept describes the context before; the next call tells.
 //
@@ -170,12 +170,9 @@ func (r *run) cycle() Cycle {
 	return Cycle{Session: r.p.SessionRef, Trigger: r.p.Trigger, Plan: r.plan}
 }
 
-// insists reports whether somebody wants a compaction now, whatever was before.
-func (r *run) insists() bool { return r.p.Force || r.p.Trigger == ce.TriggerManual }
-
 // decline answers when no summary is wanted or needed.
 func (r *run) decline() (ce.CompactResult, bool) {
-	if !r.insists() && r.fits() {
+	if !r.p.Force && r.fits() {
 		res := harmless(ce.ReasonBelowThreshold)
 		if r.want.target == 0 {
 			res.Detail = "The model's window is unknown, so nothing is compacted automatically."
@@ -185,7 +182,7 @@ func (r *run) decline() (ce.CompactResult, bool) {
 	if r.plan.Reason != "" {
 		return harmless(r.plan.Reason), true
 	}
-	if !r.insists() {
+	if !r.p.Force {
 		if res, again := r.c.memory.failedIn(r.session(), r.turn); again {
 			res.Detail += " It is not tried again in this turn unless it is forced."
 			return res, true

@@ -23,8 +23,9 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
+// manual is what a host sends for /compact.
 func manual() ce.CompactParams {
-	return ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerManual}
+	return ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerManual, Force: true}
 }
 
 // A summary that does not come leaves the log as it was, byte for byte.

@@ -119,21 +119,22 @@ func (p Plan) nothing(body []message.Message, reason ce.CompactionReason) Plan {
 	return p
 }
 
+// minUseful is the least source that is worth a summary when the context does not fit, in
+// tokens.
+const minUseful = 64
+
 // refuse says why a cut is not worth a summary; "" when it is.
 func (s *settings) refuse(p *Plan, body []message.Message, cut cutPlace) ce.CompactionReason {
+	least := s.MinSource
+	if p.Pressure {
+		least = min(least, minUseful)
+	}
 	switch {
-	case cut.at == 0 && cut.held:
+	case (cut.at == 0 || p.Source < least) && cut.held:
 		return ce.ReasonPendingToolCalls
-	case cut.at == 0:
+	case cut.at == 0 || p.Source < least:
 		return ce.ReasonNothingToCompact
-	case p.Pressure:
-		return ""
-	case p.Source < s.MinSource:
-		if cut.held {
-			return ce.ReasonPendingToolCalls
-		}
-		return ce.ReasonNothingToCompact
-	case !hasConversation(body, cut.at):
+	case !p.Pressure && !hasConversation(body, cut.at):
 		return ce.ReasonNoRealConversation
 	}
 	return ""
