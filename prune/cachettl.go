@@ -24,7 +24,8 @@ import (
 //     first user message, and what follows the last KeepAssistants assistant messages.
 //   - What it shortened stays as it is in every later request, whatever the clock says,
 //     until a compaction removes it from the list.
-//   - A result is left alone where shortening would make it cost more.
+//   - A round that would make the list cost more, as a text for an even shorter result may,
+//     changes nothing.
 func CacheTTL(opts *CacheTTLOptions) Stateful {
 	var o CacheTTLOptions
 	if opts != nil {
@@ -53,7 +54,7 @@ func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
 	if len(ms) == 0 {
 		return ms
 	}
-	out := p.project(ms)
+	out := p.project(ms, in)
 	if !p.expired(in) {
 		return out
 	}
@@ -62,14 +63,14 @@ func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
 		return out
 	}
 	p.memo.cut(first)
-	return p.project(ms)
+	return p.project(ms, in)
 }
 
 // project shows results as decided in earlier rounds.
-func (p *cacheTTL) project(ms []message.Message) []message.Message {
+func (p *cacheTTL) project(ms []message.Message, in Input) []message.Message {
 	p.memo.cut(p.memo.prefix(ms))
-	if len(p.memo.seen) == 0 {
-		p.state.forget(ms)
+	if len(p.memo.seen) == 0 && p.state.forget(ms) {
+		p.reconsider(ms, in.estimator())
 	}
 	for i := len(p.memo.seen); i < len(ms); i++ {
 		if how, ok := p.state.of(&ms[i]); ok {
@@ -79,6 +80,16 @@ func (p *cacheTTL) project(ms []message.Message) []message.Message {
 		p.memo.add(ms[i], ms[i], kept)
 	}
 	return p.memo.result(ms)
+}
+
+// reconsider shows results in full that a decision made longer: what made up for it was
+// forgotten, and the list begins differently anyway.
+func (p *cacheTTL) reconsider(ms []message.Message, e tokens.Estimator) {
+	for i := range ms {
+		if how, ok := p.state.of(&ms[i]); ok && e.Message(p.show(&ms[i], how)) > e.Message(ms[i]) {
+			delete(p.state.Results, identity(&ms[i]))
+		}
+	}
 }
 
 // expired reports whether the cache is cold.
@@ -116,7 +127,7 @@ func (p *cacheTTL) round(ms, out []message.Message, in Input) (first int, change
 	}
 	r.trim(from, to)
 	r.clear()
-	if len(r.decided) == 0 || before-r.total < p.opts.MinSaved {
+	if len(r.decided) == 0 || before-r.total < max(0, p.opts.MinSaved) {
 		return 0, false
 	}
 	first = len(ms)
@@ -161,7 +172,7 @@ func (r *round) prunableSize() int {
 	return n
 }
 
-// decide shortens a result, unless that changes nothing or costs more.
+// decide shortens a result, unless that changes nothing.
 func (r *round) decide(i int, how shortening) {
 	m := r.p.show(&r.ms[i], how)
 	if same(&m, &r.out[i]) || how == trimmed && same(&m, &r.ms[i]) {
@@ -170,11 +181,7 @@ func (r *round) decide(i int, how shortening) {
 	if _, ok := r.p.state.of(&r.ms[i]); ok && how == trimmed {
 		return // shortened in an earlier round
 	}
-	before, after := r.e.Message(r.out[i]), r.e.Message(m)
-	if after > before {
-		return
-	}
-	r.total += after - before
+	r.total += r.e.Message(m) - r.e.Message(r.out[i])
 	r.out[i] = m
 	r.decided[i] = how
 }

@@ -196,6 +196,23 @@ func TestCacheTTLForgetsWhatACompactionRemoved(t *testing.T) {
 	require.Contains(t, string(p.Snapshot()), `"k06"`)
 }
 
+// TestCacheTTLNeverLengthens: a short result was cleared beside long ones; when a compaction
+// takes those, it is shown in full again.
+func TestCacheTTLNeverLengthens(t *testing.T) {
+	t.Parallel()
+	ms := session(20, 3_900)
+	ms[8].Content = []message.Block{message.Text("ok")}
+	in := compatInput(30_000, time.Hour)
+	p := warm(&prune.CacheTTLOptions{MinPrunable: 1_000}, in)
+	out := p.Apply(ms, in)
+	require.Contains(t, out[8].Text(), "left out")
+	p.Observe(message.Usage{}, in.Now)
+	require.Equal(t, "ok", p.Apply(ms[7:], in)[1].Text())
+
+	short := session(3, 2)
+	require.True(t, sameList(short, warm(&prune.CacheTTLOptions{SoftRatio: -1, HardRatio: -1, MinPrunable: -1}, in).Apply(short, in)))
+}
+
 func TestCacheTTLProtectsTheBeginning(t *testing.T) {
 	t.Parallel()
 	ms := append(session(1, 20_000)[1:3:3], session(3, 6_000)...)

@@ -135,56 +135,71 @@ func Reducible(ms []message.Message, in Input) (chars int) {
 // every request. It returns ms itself when nothing was too long. The notes name the
 // messages' keys, so the whole texts must be stored under them.
 func Shorten(ms []message.Message, in Input, opts *ToolResultOptions) ([]message.Message, Reduction) {
-	r := Reduction{MaxChars: opts.MaxResultChars(in.Window), AggregateChars: opts.MaxAggregateChars(in.Window)}
-	out := ms
-	set := func(i int, m message.Message) {
-		if r.Oversized+r.Shortened == 0 {
-			out = slices.Clone(ms)
-		}
-		out[i] = m
-	}
-	sizes, left := make([]int, len(ms)), 0
+	s := shortener{ms: ms, out: ms, sizes: make([]int, len(ms))}
+	s.MaxChars, s.AggregateChars = opts.MaxResultChars(in.Window), opts.MaxAggregateChars(in.Window)
 	for i := range ms {
-		if ms[i].Role != message.RoleToolResult {
-			continue
-		}
-		n := textLen(&ms[i])
-		if n == 0 {
-			continue
-		}
-		r.Results++
-		r.TotalChars += n
-		if n > r.MaxChars {
-			m := capResult(ms[i], r.MaxChars, 0, notice{entry: ms[i].Key})
-			set(i, m)
-			r.Oversized++
-			r.OversizedChars += n - textLen(&m)
-			n = textLen(&m)
-		}
-		sizes[i] = n
-		left += n
+		s.capOne(i)
 	}
-	if r.Results < 2 || left <= r.AggregateChars {
-		return out, r
+	s.capAll()
+	return s.out, s.Reduction
+}
+
+// A shortener is one run of Shorten.
+type shortener struct {
+	Reduction
+
+	ms, out []message.Message
+	sizes   []int // text lengths of the results in out
+	copied  bool
+}
+
+func (s *shortener) set(i int, m message.Message) {
+	if !s.copied {
+		s.out, s.copied = slices.Clone(s.ms), true
 	}
-	r.Exceeded = true
-	notes := noteChooser(out, sizes, r.AggregateChars)
+	s.out[i] = m
+}
+
+// capOne cuts a result to the cap of one.
+func (s *shortener) capOne(i int) {
+	m := s.ms[i]
+	if m.Role != message.RoleToolResult {
+		return
+	}
+	n := textLen(&m)
+	if n == 0 {
+		return
+	}
+	s.Results++
+	s.TotalChars += n
+	if n > s.MaxChars {
+		m = capResult(m, s.MaxChars, 0, notice{entry: m.Key})
+		s.set(i, m)
+		s.Oversized++
+		s.OversizedChars += n - textLen(&m)
+	}
+	s.sizes[i] = textLen(&m)
+}
+
+// capAll keeps the bound of all results. A single one is none of its business.
+func (s *shortener) capAll() {
+	need := s.TotalChars - s.OversizedChars - s.AggregateChars
+	if s.Results < 2 || need <= 0 {
+		return
+	}
+	s.Exceeded = true
+	current := slices.Clone(s.out)
+	k := shrinker{ms: current, sizes: s.sizes, noteOf: noteChooser(current, s.sizes, s.AggregateChars)}
+	plan, _ := k.plan(need)
 	touched := make(map[int]bool)
-	current := slices.Clone(out)
-	k := shrinker{ms: current, sizes: sizes, noteOf: notes}
-	plan, _ := k.plan(left - r.AggregateChars)
-	for _, s := range plan {
-		m := s.apply(current[s.at], notes(s.at))
-		set(s.at, m)
-		if !touched[s.at] {
-			touched[s.at] = true
-			r.Shortened++
-		}
+	for _, step := range plan {
+		s.set(step.at, step.apply(current[step.at], k.noteOf(step.at)))
+		touched[step.at] = true
 	}
+	s.Shortened = len(touched)
 	for i := range touched {
-		r.AggregateReducible += sizes[i] - textLen(&out[i])
+		s.AggregateReducible += s.sizes[i] - textLen(&s.out[i])
 	}
-	return out, r
 }
 
 // noteChooser gives the notice for each message: the brief one for all of them when the

@@ -48,10 +48,12 @@ func (s *ttlState) set(m *message.Message, how shortening) {
 	s.Results[identity(m)] = ttlResult{Sum: fingerprint(m), How: how}
 }
 
-// forget drops decisions about results that the list no longer has.
-func (s *ttlState) forget(ms []message.Message) {
-	if len(s.Results) == 0 {
-		return
+// forget drops decisions about results that the list no longer has, and reports whether
+// there were any.
+func (s *ttlState) forget(ms []message.Message) bool {
+	had := len(s.Results)
+	if had == 0 {
+		return false
 	}
 	here := make(map[string]bool)
 	for i := range ms {
@@ -60,6 +62,7 @@ func (s *ttlState) forget(ms []message.Message) {
 		}
 	}
 	maps.DeleteFunc(s.Results, func(id string, _ ttlResult) bool { return !here[id] })
+	return len(s.Results) < had
 }
 
 // Snapshot implements Stateful.
