@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,7 @@ func FuzzOpen(f *testing.F) {
 		require.Equal(t, keys(t, log), keys(t, again))
 		require.Equal(t, viewOf(t, log).Generation, viewOf(t, again).Generation)
 
+		whole := keys(t, log)
 		copied, err := transcript.Copy(t.Context(), transcript.NewMemory(), log)
 		if err == nil { // ids that no store would give are refused
 			require.Equal(t, texts(t, log), texts(t, copied))
@@ -61,7 +63,12 @@ func FuzzOpen(f *testing.F) {
 		if _, err := transcript.Repair(t.Context(), path); err != nil {
 			t.Fatalf("repairing what could be opened: %v", err)
 		}
-		texts(t, openLog(t, path, nil))
+		mended := keys(t, openLog(t, path, nil))
+		for _, key := range whole {
+			i := slices.Index(mended, key)
+			require.GreaterOrEqual(t, i, 0, "mending lost %q", key)
+			mended = mended[i+1:]
+		}
 	})
 }
 

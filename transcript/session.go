@@ -97,10 +97,12 @@ func (s *session) freeze(v *View) *snapshot {
 	if s.t.torn != nil {
 		problems = append(problems, *s.t.torn)
 	}
-	return &snapshot{
+	snap := &snapshot{
 		src: s.src, header: s.header, rows: s.t.rows, leaf: s.t.leaf, gen: s.t.gen,
-		problems: problems, version: s.t.version, view: v, mark: s.back.mark(),
+		problems: problems, version: s.t.version, mark: s.back.mark(),
 	}
+	snap.view.Store(v)
+	return snap
 }
 
 // lock makes the caller the writer.
@@ -203,9 +205,9 @@ func (s *session) commit(ctx context.Context, b *batch) error {
 		s.t.add(infoOf(b.entries[i], b.own[i]), b.rows[i], nil)
 	}
 	if b.next != nil {
-		s.publish(b.next(before.known()))
+		s.publish(b.next(before.view.Load()))
 	} else {
-		s.publish(before.known().extend(b.entries, s.t.gen))
+		s.publish(before.view.Load().extend(b.entries, s.t.gen))
 	}
 	return nil
 }
@@ -234,7 +236,7 @@ func infoOf(e Entry, own rowOwn) rowInfo {
 
 // publishNew shows rows that were read since known rows were there.
 func (s *session) publishNew(known int) {
-	before, snap := s.snap.Load().known(), s.freeze(nil)
+	before, snap := s.snap.Load().view.Load(), s.freeze(nil)
 	defer s.snap.Store(snap)
 	if before == nil || before.Generation != s.t.gen {
 		return
@@ -247,7 +249,7 @@ func (s *session) publishNew(known int) {
 	}
 	entries, err := snap.decodeAll(context.Background(), added)
 	if err == nil { // else the reader that asks for the view gets the error
-		snap.view = before.extend(entries, s.t.gen)
+		snap.view.Store(before.extend(entries, s.t.gen))
 	}
 }
 

@@ -115,9 +115,14 @@ func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
 }
 
 // name registers the row's id. The last row with an id owns it; the message key of a row whose id
-// was taken already is one of its own, or two messages would look like one.
+// was taken already is one of its own, or two messages would look like one. A row that cannot be
+// read has its id only while no other row does.
 func (t *tree) name(r *row, at int32) {
-	if _, taken := t.ids[r.id]; taken {
+	owner, taken := t.ids[r.id]
+	if taken && r.bad {
+		return
+	}
+	if taken && !t.rows[owner].bad {
 		t.dups[r.id]++
 		t.problem(r.line, "id %q is used again", r.id)
 		if r.key == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -22,8 +23,8 @@ type snapshot struct {
 	version  int // of the rows as stored
 	mark     any // what was stored then, for the backend
 
-	mu   sync.Mutex // held while the view is built
-	view *View
+	building sync.Mutex           // held while the view is built
+	view     atomic.Pointer[View] // nil: not asked for yet
 }
 
 // source reads stored rows. It is safe for concurrent use.
@@ -33,25 +34,20 @@ type source interface {
 
 // readView returns the model view, building it when this snapshot was never asked.
 func (s *snapshot) readView(ctx context.Context) (View, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.view == nil {
-		v, err := s.buildView(ctx)
-		if err != nil {
-			return View{}, err
-		}
-		s.view = &v
+	if v := s.view.Load(); v != nil {
+		return v.lend(), nil
 	}
-	return s.view.lend(), nil
-}
-
-// known returns the view if it has been built already.
-func (s *snapshot) known() *View {
-	if !s.mu.TryLock() { // being built by a reader: the successor builds its own
-		return nil
+	s.building.Lock()
+	defer s.building.Unlock()
+	if v := s.view.Load(); v != nil {
+		return v.lend(), nil
 	}
-	defer s.mu.Unlock()
-	return s.view
+	v, err := s.buildView(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	s.view.Store(&v)
+	return v.lend(), nil
 }
 
 // lend returns v with a clipped list, so that an append by the borrower reallocates.
