@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -27,12 +28,15 @@ const (
 	PolicyOpenAIResponses Policy = "openai-responses"
 	// PolicyMistral is PolicyOpenAIChat with call ids of nine characters.
 	PolicyMistral Policy = "mistral"
+	// PolicyAuto is for each request the policy that [PolicyFor] names for its Input, for
+	// sessions that change their model.
+	PolicyAuto Policy = "auto"
 )
 
 // Valid reports whether p is one of the constants. Others are treated as PolicyCommon.
 func (p Policy) Valid() bool {
 	switch p {
-	case PolicyCommon, PolicyAnthropic, PolicyGemini, PolicyOpenAIChat, PolicyOpenAIResponses, PolicyMistral:
+	case PolicyCommon, PolicyAnthropic, PolicyGemini, PolicyOpenAIChat, PolicyOpenAIResponses, PolicyMistral, PolicyAuto:
 		return true
 	}
 	return false
@@ -117,6 +121,9 @@ func Standard(policy Policy) []Pass {
 // An empty list stays empty, and nothing is added but what a provider demands: a result for
 // a call that has none, a text where there would be none, a first user message.
 func Hygiene(policy Policy) []Pass {
+	if policy == PolicyAuto {
+		return []Pass{&autoHygiene{by: map[Policy][]Pass{}}}
+	}
 	r := policy.rules()
 	passes := []Pass{
 		&cleaner{},
@@ -135,6 +142,26 @@ func Hygiene(policy Policy) []Pass {
 		passFunc(func(ms []message.Message, _ Input) []message.Message { return message.ForModel(ms) }),
 		passFunc(func(ms []message.Message, _ Input) []message.Message { return r.order(ms) }),
 	)
+}
+
+// autoHygiene is Hygiene for PolicyAuto.
+type autoHygiene struct {
+	mu sync.Mutex
+	by map[Policy][]Pass
+}
+
+// Apply implements Pass.
+func (p *autoHygiene) Apply(ms []message.Message, in Input) []message.Message {
+	return Apply(ms, in, p.passes(PolicyFor(in.Provider, in.API))...)
+}
+
+func (p *autoHygiene) passes(policy Policy) []Pass {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.by[policy] == nil {
+		p.by[policy] = Hygiene(policy)
+	}
+	return p.by[policy]
 }
 
 // order puts turns in the order that the provider wants.

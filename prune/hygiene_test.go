@@ -332,6 +332,23 @@ func TestPolicyFor(t *testing.T) {
 	require.False(t, prune.Policy("x").Valid())
 }
 
+func TestPolicyAutoFollowsTheModel(t *testing.T) {
+	t.Parallel()
+	ms := []message.Message{message.Assistant(message.Text("a")), message.User("q"), calling("call_1"), answering("call_1", "r")}
+	passes := prune.Hygiene(prune.PolicyAuto)
+	for _, tt := range []struct{ api, roles, id string }{
+		{"google-generative-ai", "uauat", "call1"},
+		{"anthropic-messages", "auat", "call1"},
+		{"mistral-conversations", "uauat", prune.SanitizeCallID("call_1", prune.IDsNine)},
+		{"", "auat", "call_1"},
+	} {
+		out := prune.Apply(ms, prune.Input{API: tt.api}, passes...)
+		require.Equal(t, tt.roles, roles(out), tt.api)
+		require.Equal(t, tt.id, out[len(out)-1].ToolCallID, tt.api)
+	}
+	require.True(t, prune.PolicyAuto.Valid())
+}
+
 func TestImageTypes(t *testing.T) {
 	t.Parallel()
 	webp := "UklGRiQAAABXRUJQVlA4"

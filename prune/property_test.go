@@ -3,10 +3,12 @@ package prune_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -62,7 +64,7 @@ func testInput() prune.Input {
 func policies() []prune.Policy {
 	return []prune.Policy{
 		prune.PolicyCommon, prune.PolicyAnthropic, prune.PolicyGemini,
-		prune.PolicyOpenAIChat, prune.PolicyOpenAIResponses, prune.PolicyMistral,
+		prune.PolicyOpenAIChat, prune.PolicyOpenAIResponses, prune.PolicyMistral, prune.PolicyAuto,
 	}
 }
 
@@ -233,7 +235,7 @@ func requireValid(t *rapid.T, policy prune.Policy, ms []message.Message) {
 			if policy == prune.PolicyMistral {
 				require.Regexp(t, `^[A-Za-z0-9]{9}$`, b.ID)
 			}
-			if policy != prune.PolicyCommon {
+			if policy != prune.PolicyCommon && policy != prune.PolicyAuto {
 				require.False(t, ids[b.ID], "id %q twice", b.ID)
 			}
 			ids[b.ID] = true
@@ -303,6 +305,32 @@ func TestPropertySnapshotRestores(t *testing.T) {
 				require.True(t, equalLists(out, again.Apply(ms, in)))
 				require.Equal(t, string(p.Snapshot()), string(again.Snapshot()))
 			})
+		})
+	}
+}
+
+// TestPassesAreSafeForConcurrentUse: what several goroutines ask of one pass is what each
+// would get alone, except for decisions that belong to a session.
+func TestPassesAreSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	lists := [][]message.Message{turns(6), exchanges(9, "some output"), exchanges(3, "other output"), session(4, 50)}
+	for name, make := range passes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shared := make()
+			var wg sync.WaitGroup
+			for _, ms := range lists {
+				want := make().Apply(ms, testInput())
+				wg.Go(func() {
+					for range 20 {
+						got := shared.Apply(ms, testInput())
+						if !strings.Contains(name, "Tight") {
+							assert.True(t, equalLists(want, got))
+						}
+					}
+				})
+			}
+			wg.Wait()
 		})
 	}
 }
