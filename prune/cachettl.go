@@ -48,6 +48,7 @@ var _ Stateful = (*cacheTTL)(nil)
 
 // Apply implements Pass.
 func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
+	eligible := p.opts.Eligible(in)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = modelName(in)
@@ -55,7 +56,7 @@ func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
 		return ms
 	}
 	out := p.project(ms, in)
-	if !p.expired(in) {
+	if !eligible || !p.expired(in) {
 		return out
 	}
 	first, changed := p.round(ms, out, in)
@@ -96,9 +97,6 @@ func (p *cacheTTL) reconsider(ms []message.Message, e tokens.Estimator) {
 func (p *cacheTTL) expired(in Input) bool {
 	last, ok := p.state.Touched[modelName(in)]
 	if !ok || in.Now.IsZero() || in.Window <= 0 || p.opts.TTL <= 0 {
-		return false
-	}
-	if p.opts.Eligible != nil && !p.opts.Eligible(in) {
 		return false
 	}
 	return in.Now.UnixMilli()-last >= p.opts.TTL.Milliseconds()
