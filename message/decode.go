@@ -283,16 +283,11 @@ func toInt(raw json.RawMessage) (int, bool) {
 	return n, fit != jsonx.Unfit
 }
 
-// timeOf decodes epoch milliseconds. A count that a time cannot give back, like the one
-// of the zero time, is at most Inexact.
+// timeOf decodes epoch milliseconds. Every count has a time.
 func timeOf(raw json.RawMessage) (time.Time, jsonx.Fit) {
 	ms, fit := jsonx.Int(raw)
 	if fit == jsonx.Unfit {
 		return time.Time{}, fit
 	}
-	t := time.UnixMilli(ms).UTC()
-	if t.UnixMilli() != ms {
-		return time.Time{}, jsonx.Unfit
-	}
-	return t, fit
+	return time.UnixMilli(ms).UTC(), fit
 }

@@ -26,7 +26,7 @@ func Equal(a, b Message) bool {
 }
 
 func equalTimes(a, b time.Time) bool {
-	return a.IsZero() == b.IsZero() && a.UnixMilli() == b.UnixMilli()
+	return a.UnixMilli() == b.UnixMilli() // the zero time is none that a session has
 }
 
 func equalUsage(a, b *Usage) bool {

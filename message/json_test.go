@@ -2,6 +2,8 @@ package message_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +287,45 @@ func TestEqual(t *testing.T) {
 	one, two := decode(t, `{"role":"user","content":"\ud800"}`), decode(t, `{"role":"user","content":"\ud801"}`)
 	require.Equal(t, one.Text(), two.Text())
 	require.False(t, message.Equal(one, two), "different surrogates")
+}
+
+func TestEqual_Times(t *testing.T) {
+	t.Parallel()
+	at := func(when time.Time) message.Message {
+		m := message.User("x")
+		m.Timestamp = when
+		return m
+	}
+	unknown, epoch := at(time.Time{}), at(time.UnixMilli(0))
+	require.False(t, message.Equal(unknown, epoch))
+	require.False(t, message.Equal(epoch, unknown))
+	require.True(t, message.Equal(epoch, at(time.UnixMilli(0).UTC())))
+	require.False(t, message.Equal(epoch, at(time.UnixMilli(1))))
+	require.NotContains(t, encode(t, unknown), "timestamp")
+	require.Contains(t, encode(t, epoch), `"timestamp":0`)
+	require.True(t, message.Equal(epoch, decode(t, encode(t, epoch))))
+	year1 := at(time.Time{}.Add(time.Microsecond))
+	require.True(t, message.Equal(year1, decode(t, encode(t, year1))))
+}
+
+// Any count of milliseconds that fits is a time; what does not fit is kept as it is.
+func TestDecode_HugeTimestamps(t *testing.T) {
+	t.Parallel()
+	for _, ms := range []int64{math.MaxInt64, math.MinInt64, 1 << 53, 253402300800000, -1} {
+		source := fmt.Sprintf(`{"role":"user","content":[],"timestamp":%d}`, ms)
+		m := decode(t, source)
+		require.Equal(t, ms, m.Timestamp.UnixMilli())
+		require.Nil(t, m.Extra)
+		require.JSONEq(t, source, encode(t, m))
+		require.Contains(t, encode(t, m), fmt.Sprint(ms))
+	}
+	for _, raw := range []string{"9223372036854775808", "-9223372036854775809", "1e300"} {
+		m := decode(t, `{"role":"user","content":[],"timestamp":`+raw+`}`)
+		require.True(t, m.Timestamp.IsZero(), raw)
+		require.Equal(t, raw, string(m.Extra["timestamp"]))
+		m.Timestamp = time.UnixMilli(5)
+		require.Contains(t, encode(t, m), `"timestamp":5`)
+	}
 }
 
 func TestClone(t *testing.T) {

@@ -17,11 +17,20 @@ import (
 //	r:c1      result          r?:c1     stand-in for a missing result
 //	b:c1,c2   user message of result blocks; b+:c1 with text behind them
 //	B:c1      assistant message of result blocks; B+:c1 with text
+//
+// An id can be followed by @ and the tool's name, which is "tool" for calls and result
+// messages and none for result blocks otherwise. "_" is a space. "~" before an id says that
+// it is only under tool_use_id, "^" that so it is in a block of the type tool_result, and
+// "=" that it is a result block among the calls of "a:".
 func list(words string) []message.Message {
 	var ms []message.Message
 	for i, word := range strings.Fields(words) {
-		kind, ids, _ := strings.Cut(word, ":")
-		m := ofKind(kind, strings.Split(ids, ","))
+		kind, ids, isList := strings.Cut(word, ":")
+		var tokens []string
+		if isList {
+			tokens = strings.Split(ids, ",")
+		}
+		m := ofKind(kind, tokens)
 		m.Timestamp = time.UnixMilli(int64(i + 1)).UTC()
 		m.Key = fmt.Sprint("k", i)
 		ms = append(ms, m)
@@ -32,8 +41,13 @@ func list(words string) []message.Message {
 func ofKind(kind string, ids []string) message.Message {
 	var calls, results []message.Block
 	for _, id := range ids {
-		calls = append(calls, message.ToolCall(id, "tool", nil))
-		results = append(results, message.Block{Type: message.BlockToolResult, ID: id, Text: "result " + id})
+		if own, ok := strings.CutPrefix(id, "="); ok {
+			calls = append(calls, resultBlock(own))
+			continue
+		}
+		call, name := idAndName(id, "tool")
+		calls = append(calls, message.ToolCall(call, name, nil))
+		results = append(results, resultBlock(id))
 	}
 	more := message.Text("more")
 	switch kind {
@@ -48,14 +62,20 @@ func ofKind(kind string, ids []string) message.Message {
 		m.StopReason = message.StopError
 		return m
 	case "a":
-		if ids[0] == "" {
+		if ids == nil {
 			return message.Assistant(message.Text("yes"))
 		}
 		return message.Assistant(calls...)
 	case "r":
-		return message.ToolResult(ids[0], "tool", message.Text("result "+ids[0]))
+		alias, isAlias := strings.CutPrefix(ids[0], "~")
+		id, name := idAndName(alias, "tool")
+		if isAlias {
+			return message.ToolResult("", name, message.Text("result "+ids[0])).WithExtra("tool_use_id", quoted(id))
+		}
+		return message.ToolResult(id, name, message.Text("result "+ids[0]))
 	case "r?":
-		m := message.ToolResult(ids[0], "tool", message.Text(message.DefaultMissingText))
+		id, name := idAndName(ids[0], "tool")
+		m := message.ToolResult(id, name, message.Text(message.DefaultMissingText))
 		m.IsError = true
 		return m.WithExtra("details", json.RawMessage(`{"openclawSyntheticMissingToolResult":true}`))
 	case "b":
@@ -70,6 +90,30 @@ func ofKind(kind string, ids []string) message.Message {
 	panic("unknown word " + kind)
 }
 
+func resultBlock(id string) message.Block {
+	b := message.Block{Type: message.BlockToolResult, Text: "result " + id}
+	kind := id[:min(1, len(id))]
+	b.ID, b.Name = idAndName(strings.TrimLeft(id, "~^"), "")
+	if kind == "~" || kind == "^" {
+		b.Extra = map[string]json.RawMessage{"tool_use_id": quoted(b.ID)}
+		b.ID = ""
+	}
+	if kind == "^" {
+		b.Type = "tool_result"
+	}
+	return b
+}
+
+func idAndName(s, name string) (string, string) {
+	s = strings.ReplaceAll(s, "_", " ")
+	if id, other, ok := strings.Cut(s, "@"); ok {
+		return id, other
+	}
+	return s, name
+}
+
+func quoted(s string) json.RawMessage { return json.RawMessage(`"` + s + `"`) }
+
 // words is the inverse of list. A mixed message that lost its results is "t" or "T".
 func words(ms []message.Message) string {
 	var out []string
@@ -81,13 +125,15 @@ func words(ms []message.Message) string {
 
 func word(m message.Message) string {
 	var calls, results []string
-	more := ""
+	more, called := "", false
 	for _, b := range m.Content {
 		switch {
 		case b.IsCall():
-			calls = append(calls, b.ID)
-		case b.Type == message.BlockToolResult:
-			results = append(results, b.ID)
+			called = true
+			calls = append(calls, token(b.ID, b.Name, "tool"))
+		case isResultBlock(b):
+			results = append(results, blockToken(b))
+			calls = append(calls, "="+blockToken(b))
 		case b.Text == "more":
 			more = "+"
 		}
@@ -95,16 +141,16 @@ func word(m message.Message) string {
 	user := m.Role == message.RoleUser
 	switch {
 	case m.Role == message.RoleToolResult && message.IsMissingResult(m):
-		return "r?:" + m.ToolCallID
+		return "r?:" + token(m.ToolCallID, m.ToolName, "tool")
 	case m.Role == message.RoleToolResult:
-		return "r:" + m.ToolCallID
+		return "r:" + token(m.ToolCallID, m.ToolName, "tool")
 	case m.Role == message.RoleCompactionSummary:
 		return "s"
 	case m.Role == message.RoleCustom:
 		return "x"
-	case len(calls) > 0 && m.Failed():
+	case called && m.Failed():
 		return "a!:" + strings.Join(calls, ",")
-	case len(calls) > 0:
+	case called:
 		return "a:" + strings.Join(calls, ",")
 	case len(results) > 0 && user:
 		return "b" + more + ":" + strings.Join(results, ",")
@@ -119,4 +165,26 @@ func word(m message.Message) string {
 	default:
 		return "a"
 	}
+}
+
+func isResultBlock(b message.Block) bool {
+	return b.Type == message.BlockToolResult || b.Type == "tool_result"
+}
+
+func blockToken(b message.Block) string {
+	kind := ""
+	switch id := strings.Trim(string(b.Extra["tool_use_id"]), `"`); {
+	case b.Type == "tool_result":
+		kind, b.ID = "^", id
+	case b.ID == "" && id != "":
+		kind, b.ID = "~", id
+	}
+	return kind + token(b.ID, b.Name, "")
+}
+
+func token(id, name, usual string) string {
+	if name != usual {
+		id += "@" + name
+	}
+	return strings.ReplaceAll(id, " ", "_")
 }

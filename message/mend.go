@@ -148,10 +148,19 @@ func (md *mender) place(g, i int) {
 	}
 }
 
-// fits reports whether a result can stay in a message behind the group. A block without an
-// id cannot: it must become a message to get one.
+// fits reports whether a result can stay in a message of or behind the group. A block that
+// does not have what it pairs by as the call spells it cannot: it becomes a message, which
+// gets it. A provider's own spelling of a block may have the id under a key of its own.
 func (md *mender) fits(r result, g int) bool {
-	return r.group == g && (r.block == wholeMessage || !r.guessed)
+	if r.group != g || r.block == wholeMessage {
+		return r.group == g
+	}
+	c := &md.p.groups[g].calls[r.call]
+	if c.key == "" && r.name == "" {
+		return false
+	}
+	b := &md.ms[r.at].Content[r.block]
+	return b.ID == c.id || b.Type == blockToolResultSnake && r.id == c.id
 }
 
 func (md *mender) emit() []Message {
@@ -248,17 +257,18 @@ func (md *mender) stripped(i int) (Message, bool) {
 func (md *mender) filled(k int) Message {
 	r := md.p.results[k]
 	c := md.p.groups[r.group].calls[r.call]
+	guessed := md.p.guessed(r)
 	m := md.ms[r.at]
 	if r.block != wholeMessage {
 		m = resultMessage(m, r.block)
 		m.ToolCallID, m.ToolName = c.id, toolName(m.ToolName, c.name)
-		m.IsError = m.IsError || r.guessed
+		m.IsError = m.IsError || guessed
 		return m
 	}
 	name := toolName(m.ToolName, c.name)
-	if m.ToolCallID != c.id || m.ToolName != name || r.guessed && !m.IsError {
+	if m.ToolCallID != c.id || m.ToolName != name || guessed && !m.IsError {
 		m.ToolCallID, m.ToolName = c.id, name
-		m.IsError = m.IsError || r.guessed
+		m.IsError = m.IsError || guessed
 		md.done.FilledResults++
 	}
 	return m

@@ -46,6 +46,14 @@ func TestForModel(t *testing.T) {
 			message.BashExecution(message.Bash{Command: "x", Output: "````", Cancelled: true, ExitCode: ptr(9), Truncated: true, FullOutputPath: "/tmp/o"}),
 			"The user ran a shell command:\n```\nx\n```\nIt printed:\n`````\n````\n`````\n\nThe user stopped it.\nThe output above is cut; all of it is in /tmp/o.",
 		},
+		"bash fence as long as it must be": {
+			message.BashExecution(message.Bash{Command: "echo ``", Output: "`````a``b```"}),
+			"The user ran a shell command:\n```\necho ``\n```\nIt printed:\n``````\n`````a``b```\n``````\n",
+		},
+		"bash fence of the command": {
+			message.BashExecution(message.Bash{Command: "a ``` b ` c"}),
+			"The user ran a shell command:\n````\na ``` b ` c\n````\nIt printed nothing.",
+		},
 		"bash excluded": {message.BashExecution(message.Bash{Command: "ls", Exclude: true}), ""},
 		"unknown role":  {message.Message{Role: "oracle", Content: []message.Block{message.Text("x")}}, ""},
 		"no role":       {message.Message{Content: []message.Block{message.Text("x")}}, ""},

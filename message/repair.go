@@ -12,7 +12,8 @@ type Repair struct {
 	DroppedResults int
 	// AddedResults counts the stand-ins for missing results.
 	AddedResults int
-	// MovedResults counts results, messages or blocks, that were brought to their call.
+	// MovedResults counts results that were brought to their call, and blocks that became
+	// messages to get its id.
 	MovedResults int
 	// DroppedBlocks counts result blocks without a call and repeated ones.
 	DroppedBlocks int
@@ -75,17 +76,20 @@ func IsMissingResult(m Message) bool {
 // a new list that shares the untouched messages. Repairing twice changes nothing more.
 //
 //   - A result belongs to the nearest assistant message before it that has a call with its
-//     id, since ids recur from turn to turn. Stored before its call, it belongs to it only
-//     if its timestamp is later.
+//     id, since ids recur from turn to turn; space around an id is ignored unless calls of
+//     the message differ in it. Stored before its call, it belongs to it only if its
+//     timestamp is later.
 //   - A result that stands apart is moved behind its call. Results that already follow
 //     their message directly keep their order, whatever the order of the calls.
 //   - A second result for a call is dropped, unless the first was a stand-in.
 //   - A missing result gets a stand-in directly behind the message of the call: an error
 //     with the message's timestamp and no Key.
-//   - A result without an id goes to the only call of the last group if the tool names
-//     agree, and is marked as an error because that is a guess.
+//   - A result without an id answers a call without one in the last group whose tool name
+//     agrees. It also answers that group's only call if the names agree, and is marked as
+//     an error because that is a guess: a result with the id is preferred.
 //   - Result blocks in other messages are treated alike. What else such a message holds is
-//     kept; when nothing else is left the message goes. A moved block becomes a message.
+//     kept; when nothing else is left the message goes. A block that is moved, or lacks the
+//     id as its call spells it, becomes a message.
 func RepairPairs(ms []Message, opts *RepairOptions) ([]Message, Repair) {
 	var o RepairOptions
 	if opts != nil {

@@ -37,7 +37,7 @@ func SplitResults(m Message) []Message {
 // into the block's text or content, and the flag under one of two names.
 func resultMessage(m Message, k int) Message {
 	b := m.Content[k]
-	id, name := identify(m, k)
+	id, name := identify(&m, k)
 	out := Message{Role: RoleToolResult, ToolCallID: id, ToolName: name, Timestamp: m.Timestamp}
 	if b.Text != "" {
 		out.Content = append(out.Content, Text(b.Text))

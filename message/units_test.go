@@ -31,6 +31,12 @@ func TestUnits(t *testing.T) {
 		"a!:c1 u":                      "0-1open 1-2",
 		"a:c1 r:c1 r:c1 u":             "0-2 2-3 3-4",
 		"a:c1 r?:c1 u r:c1 a":          "0-4 4-5", // the real result counts
+		"a:c1,c2 u r:c1 a":             "0-3open 3-4",
+		"a:c1 a:c2,c3 r:c2 r:c1 u":     "0-4open 4-5", // the inner group lacks one
+		"a:c1,c2 a:c3 r:c3 r:c1 a:c4":  "0-4open 4-5open",
+		"a:c1 u r:c1 a:c2 r:c2 a:c3 u": "0-3 3-5 5-6open 6-7",
+		"a:=c1,c1 u":                   "0-1open 1-2",
+		"a:c1,=c1 u":                   "0-1 1-2",
 		"b:c1 a:c1 b:c1":               "0-1 1-3",
 		"a:c1 B+:c1":                   "0-2",
 	} {
