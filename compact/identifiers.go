@@ -9,8 +9,9 @@ import (
 
 // identifier recognises names that lose their meaning when they are rephrased, at their
 // leftmost place, in this order: URLs, mail addresses, Windows paths, paths of two or more
-// segments, UUIDs, hosts with a port, file names, versions, names with digits, hashes,
-// numbers with a unit, long numbers.
+// segments, UUIDs, hosts with a port, file names, times and dates, IP addresses, versions,
+// dotted names, names with digits or capitals, hashes, numbers with a unit, long numbers,
+// words that mix letters and digits.
 var identifier = regexp.MustCompile(
 	`[a-z][a-z0-9+.-]*://[^\s<>"'` + "`" + `\]]+` +
 		`|[\w.+-]+@[\w-]+(?:\.[\w-]+)+` +
@@ -20,15 +21,21 @@ var identifier = regexp.MustCompile(
 		`|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b` +
 		`|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b|\blocalhost:\d{2,5}\b` +
 		`|\b[\w-]+\.(?:go|rs|py|js|ts|tsx|jsx|mjs|java|kt|c|h|cc|cpp|rb|php|sh|sql|md|txt|json|jsonl|ya?ml|toml|lock|css|html|xml|csv|proto|mod|sum|log|env)\b` +
+		`|\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?\b` +
+		`|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b` +
 		`|\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b` +
-		`|\b[A-Za-z]\w*(?:[_-]\w+)*[_-]\w*\d\w*(?:[_-]\w+)*\b` +
+		`|\b[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*){2,}\b|\b[\w-]+\.(?:com|org|net|io|dev|app|internal|local)\b` +
+		`|\b[A-Za-z]\w*(?:[_-]\w+)*[_-]\w*\d\w*(?:[_-]\w+)*\b|\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b` +
 		`|\b[0-9a-fA-F]{8,}\b` +
-		`|\b\d+(?:[.,]\d+)*\s?(?:ns|µs|us|ms|s|min|h|KB|MB|GB|TB|KiB|MiB|GiB|kB|Hz|kHz|MHz|GHz|px|km|kg|°C|%)(?:\b|$|\s)` +
-		`|\b\d{6,}\b`,
+		`|\b\d+(?:[.,]\d+)*(?:\s?(?:ns|µs|us|ms|s|min|h|KB|MB|GB|TB|KiB|MiB|GiB|kB|Hz|kHz|MHz|GHz|px|km|kg|USD|EUR|rps|qps|req/s)\b` +
+		`|\s?(?:%|°C|€)|\s(?:seconds?|minutes?|hours?|days?|weeks?|percent|tokens?|requests?|rows?|users?|bytes?)\b)` +
+		`|\b\d{6,}\b` +
+		`|\b(?:[A-Za-z]+\d|\d+[A-Za-z]+\d)\w*\b`,
 )
 
 const (
 	minIdentifier = 4
+	minMixed      = 6   // of a word without separators; shorter ones are types and the like
 	maxIdentifier = 200 // bytes; longer ones are data
 	identifierEnd = ".,;:!?'\"`*_>"
 )
@@ -39,15 +46,71 @@ const (
 func ExtractIdentifiers(text string) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, id := range identifier.FindAllString(text, -1) {
-		id = trimEnd(strings.TrimSpace(id))
-		if len(id) < minIdentifier || len(id) > maxIdentifier || seen[id] {
-			continue
+	for _, part := range promising(text) {
+		for _, id := range identifier.FindAllString(part, -1) {
+			id = trimEnd(strings.TrimSpace(id))
+			if len(id) < minIdentifier || len(id) > maxIdentifier || seen[id] || len(id) < minMixed && mixedWord.MatchString(id) {
+				continue
+			}
+			seen[id] = true
+			out = append(out, id)
 		}
-		seen[id] = true
-		out = append(out, id)
 	}
 	return out
+}
+
+// promising cuts the parts out of a text in which an identifier may be: runs of words with
+// a character that prose has only at its ends, and the word after them, which may be a
+// unit. Most text is skipped that way, and matching it is what costs.
+func promising(text string) []string {
+	var out []string
+	from, keep := -1, false // of the part that is open; whether it goes on after this word
+	for pos := 0; pos < len(text); {
+		end := pos
+		for end < len(text) && !isSpace(text[end]) {
+			end++
+		}
+		next := end
+		for next < len(text) && isSpace(text[next]) {
+			next++
+		}
+		telling := isTelling(text[pos:end])
+		switch {
+		case telling && from < 0:
+			from = pos
+		case !telling && from >= 0 && !keep:
+			out = append(out, text[from:pos])
+			from = -1
+		}
+		keep = telling
+		pos = next
+	}
+	if from >= 0 {
+		out = append(out, text[from:])
+	}
+	return out
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
+
+// isTelling reports whether a word may be an identifier or the beginning of one.
+func isTelling(word string) bool {
+	hex := 0
+	for i := range len(word) {
+		switch b := word[i]; {
+		case b >= '0' && b <= '9', b == '/', b == '\\', b == '@', b == '_':
+			return true
+		case (b == '.' || b == ':') && i > 0 && i < len(word)-1:
+			return true
+		case b >= 'a' && b <= 'f', b >= 'A' && b <= 'F':
+			if hex++; hex >= 8 {
+				return true
+			}
+		default:
+			hex = 0
+		}
+	}
+	return false
 }
 
 // trimEnd takes off what belongs to the sentence around an identifier: punctuation, and
@@ -193,5 +256,8 @@ func interleave(a, b []string) []string {
 func holds(text, lower, id string) bool {
 	return strings.Contains(text, id) || pureHex.MatchString(id) && strings.Contains(lower, strings.ToLower(id))
 }
+
+// mixedWord is letters and digits without a separator, and no measure.
+var mixedWord = regexp.MustCompile(`^[A-Za-z]+\d\w*$`)
 
 var pureHex = regexp.MustCompile(`^[0-9a-fA-F]{8,}$`)

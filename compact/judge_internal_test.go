@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -121,4 +122,22 @@ func TestJoinTurnKeepsEarlierTurns(t *testing.T) {
 	require.Equal(t, "History.\n\n## Turn in progress\nFirst ask.\n### Decisions\nOne.", first)
 	second := joinTurn(first, "Second ask.")
 	require.Equal(t, "History.\n\n## Earlier turn\nFirst ask.\n### Decisions\nOne.\n\n## Turn in progress\nSecond ask.", second)
+}
+
+// Skipping text that cannot hold an identifier changes nothing but the time it takes.
+func TestPromisingPartsHaveAllIdentifiers(t *testing.T) {
+	t.Parallel()
+	words := []string{
+		"the", "build", "failed.", "see", "/srv/app/main.go", "250", "ms", "30 days", "(cafebabe).", "e.g.",
+		"https://x.org/a?b=1,", "JIRA-12", "\n", "\t", "db.prod:5432", "MAX_RETRIES", "说：", "编号是srv-9a8b7c，", "deadbeef", "a", "99.5%", "v1.2.3",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(words)).Draw(t, "words"), rapid.SampledFrom([]string{" ", "  ", "\n"}).Draw(t, "between"))
+		var whole, parts []string
+		whole = identifier.FindAllString(text, -1)
+		for _, p := range promising(text) {
+			parts = append(parts, identifier.FindAllString(p, -1)...)
+		}
+		require.Equal(t, whole, parts)
+	})
 }

@@ -98,6 +98,9 @@ func TestExtractIdentifiers(t *testing.T) {
 		{"ticket JIRA-1234, key sk_live_9aZ, branch feature-login", []string{"JIRA-1234", "sk_live_9aZ"}},
 		{"commit deadbeef01 of 550e8400-e29b-41d4-a716-446655440000", []string{"deadbeef01", "550e8400-e29b-41d4-a716-446655440000"}},
 		{"within 250 ms and 1.5GB, version v1.12.3, order 123456", []string{"250 ms", "1.5GB", "v1.12.3", "123456"}},
+		{"on 2026-07-01T10:05:00Z at 10.0.0.17 and 192.168.0.0/24", []string{"2026-07-01T10:05:00Z", "10.0.0.17", "192.168.0.0/24"}},
+		{"set MAX_RETRIES for cache.prod.example and shop.io", []string{"MAX_RETRIES", "cache.prod.example", "shop.io"}},
+		{"user A1b2C3d4 keeps int64 for 30 days at 40 req/s or 99.5%", []string{"A1b2C3d4", "30 days", "40 req/s", "99.5%"}},
 		{"mail ops@example.com", []string{"ops@example.com"}},
 		{"nothing here, only 12 words", nil},
 	}
