@@ -227,3 +227,33 @@ func TestRepair_MigratesOlderVersions(t *testing.T) {
 	require.Equal(t, before, texts(t, log))
 	require.Empty(t, log.Problems())
 }
+
+// A folder that cannot be forced to the disk: a new session is not there, a migrated one is.
+func TestFault_FolderThatCannotBeSynced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	faults := &transcript.Faults{SyncDir: func() error { return errInjected }}
+	st, err := transcript.OpenDirWithFaults(dir, nil, faults)
+	require.NoError(t, err)
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	defer log.Close()
+	_, err = log.Append(t.Context(), user("u1"))
+	require.ErrorIs(t, err, errInjected)
+	require.Empty(t, listDir(t, dir))
+	require.Empty(t, texts(t, log))
+
+	path := writeSession(t, versionTwo...)
+	old, err := transcript.OpenFileWithFaults(path, nil, faults)
+	require.NoError(t, err)
+	defer old.Close()
+	_, err = old.Append(t.Context(), user("u2"))
+	require.ErrorIs(t, err, errInjected)
+	require.Equal(t, []string{"u1", "h"}, texts(t, old))
+
+	faults.SyncDir = nil
+	appendAll(t, log, user("u1"))
+	appendAll(t, old, user("u2"))
+	require.Equal(t, []string{"u1"}, texts(t, openIn(t, dir, "s")))
+	require.Equal(t, []string{"u1", "h", "u2"}, texts(t, openLog(t, path, nil)))
+}

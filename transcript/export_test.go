@@ -15,6 +15,7 @@ type Faults struct {
 	Rename   func(from, to string) error
 	Link     func(from, to string) error
 	Lstat    func(name string) error
+	SyncDir  func() error
 	ReadAt   func(name string, off int64) error
 }
 
@@ -92,6 +93,15 @@ func (d *faultyFS) link(from, to string) error {
 		}
 	}
 	return d.fileSystem.link(from, to)
+}
+
+func (d *faultyFS) sync() error {
+	if d.f.SyncDir != nil {
+		if err := d.f.SyncDir(); err != nil {
+			return err
+		}
+	}
+	return d.fileSystem.sync()
 }
 
 func (d *faultyFS) lstat(name string) (fs.FileInfo, error) {

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (b *fileBackend) setAside() error {
 	if err != nil {
 		return fmt.Errorf("setting a torn row aside: %w", err)
 	}
-	if err := b.writeFile(name, torn); err != nil {
+	if err := b.writeFile(name, bytesContent(torn)); err != nil {
 		return fmt.Errorf("setting a torn row aside: %w", err)
 	}
 	if err := b.f.Truncate(b.x.end); err != nil {
@@ -93,23 +94,34 @@ func (b *fileBackend) setAside() error {
 	return nil
 }
 
+// content writes what a new file holds.
+type content func(w *bufio.Writer) error
+
+// bytesContent is content that is at hand.
+func bytesContent(data []byte) content {
+	return func(w *bufio.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
 // writeFile writes a whole new file of the folder and forces it to the disk.
-func (b *fileBackend) writeFile(name string, data []byte) error {
-	f, err := b.createFile(name, data)
+func (b *fileBackend) writeFile(name string, c content) error {
+	f, err := b.createFile(name, c)
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-func (b *fileBackend) createFile(name string, data []byte) (storedFile, error) {
+func (b *fileBackend) createFile(name string, c content) (storedFile, error) {
 	f, err := b.fs.open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, err
 	}
-	n, err := f.WriteAt(data, 0)
-	if err == nil && n < len(data) {
-		err = io.ErrShortWrite
+	w := bufio.NewWriterSize(io.NewOffsetWriter(f, 0), readAhead)
+	if err = c(w); err == nil {
+		err = w.Flush()
 	}
 	if err == nil {
 		err = f.Sync()
@@ -144,37 +156,38 @@ func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) er
 		data = append(data, lines...)
 		line += int32(len(part.entries))
 	}
-	if err := b.publishFile(data); err != nil {
+	if err := b.publishFile(bytesContent(data)); err != nil {
+		if b.f != nil { // it has its name, but that may not last
+			err = errors.Join(err, b.fs.remove(b.name), b.f.Close())
+			b.f = nil
+		}
 		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
 	}
 	b.adopt(s, waiting, data, len(waiting.entries)+len(added.entries))
 	return nil
 }
 
-// publishFile makes data the content of the session's file, replacing what was there.
-func (b *fileBackend) publishFile(data []byte) error {
+// publishFile makes c the content of the session's file, replacing what was there.
+func (b *fileBackend) publishFile(c content) error {
 	temp := b.name + ".tmp"
-	f, err := b.createFile(temp, data)
+	f, err := b.createFile(temp, c)
 	if err != nil {
 		return err
 	}
+	info, err := f.Stat()
 	// Locked before it has its name: whoever finds it waits until this write is over.
-	if ok, err := tryLock(f); !ok {
-		return errors.Join(errors.New("locking a new file"), err, f.Close(), b.fs.remove(temp))
+	if ok, lockErr := tryLock(f); !ok && err == nil {
+		err = errors.Join(errors.New("locking a new file"), lockErr)
 	}
-	if err := b.fs.rename(temp, b.name); err != nil {
+	if err == nil {
+		err = b.fs.rename(temp, b.name)
+	}
+	if err != nil {
 		return errors.Join(err, f.Close(), b.fs.remove(temp))
 	}
-	if err := b.fs.sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	b.f, b.info, b.size = f, info, int64(len(data))
+	b.f, b.info, b.size = f, info, info.Size()
 	b.locked = append(b.locked, f)
-	return nil
+	return b.fs.sync()
 }
 
 // adopt moves rows that were waiting in memory into the file that has them now.

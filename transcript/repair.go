@@ -122,7 +122,7 @@ func (b *fileBackend) repair(ctx context.Context, s *session) (RepairReport, err
 		return RepairReport{}, err
 	}
 	report := RepairReport{Backup: backup, Changes: r.changes}
-	return report, b.replace(s, r.out.Bytes())
+	return report, b.replace(s, bytesContent(r.out.Bytes()))
 }
 
 func (r *repairer) change(line int32, kind RepairKind, detail string) {

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -28,37 +29,46 @@ func (b *fileBackend) trim(s *session) (int64, error) {
 	if size < from || size < b.size-size {
 		return 0, nil
 	}
-	lines := make(map[int32]int32, len(s.t.rows))
-	for i := range s.t.rows {
-		lines[s.t.rows[i].line] = int32(i)
-	}
-	var out bytes.Buffer
-	err := b.eachLine(func(l fileLine) error {
-		i, isRow := lines[l.no]
-		switch {
-		case !isRow:
-			out.Write(l.text)
-		case dead[i]:
-			return nil
-		default:
-			out.Write(withoutBatch(l.text))
-		}
-		out.WriteByte('\n')
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("trimming session %q: %w", s.header.ID, err)
-	}
-	line, err := encodeRow(s.leafRow(s.rowID(s.t.leaf)), rowOwn{generation: s.t.gen})
-	if err != nil {
-		return 0, err
-	}
-	out.Write(append(line, '\n'))
 	before := b.size
-	if err := b.replace(s, out.Bytes()); err != nil {
+	if err := b.replace(s, b.trimmed(s, dead)); err != nil {
 		return 0, fmt.Errorf("trimming session %q: %w", s.header.ID, err)
 	}
 	return before - b.size, nil
+}
+
+// trimmed writes the file without dead rows, and a leaf row that keeps the generation.
+func (b *fileBackend) trimmed(s *session, dead []bool) content {
+	rows := make(map[int32]int32, len(s.t.rows))
+	for i := range s.t.rows {
+		rows[s.t.rows[i].line] = int32(i)
+	}
+	return func(w *bufio.Writer) error {
+		err := b.eachLine(func(l fileLine) error {
+			i, isRow := rows[l.no]
+			switch {
+			case !isRow:
+				return writeLine(w, l.text)
+			case dead[i]:
+				return nil
+			}
+			return writeLine(w, withoutBatch(l.text))
+		})
+		if err != nil {
+			return err
+		}
+		line, err := encodeRow(s.leafRow(s.rowID(s.t.leaf)), rowOwn{generation: s.t.gen})
+		if err != nil {
+			return err
+		}
+		return writeLine(w, line)
+	}
+}
+
+func writeLine(w *bufio.Writer, line []byte) error {
+	if _, err := w.Write(line); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
 }
 
 // superseded finds the rows off the active branch that a later row says again, with nothing under
@@ -156,10 +166,14 @@ func (b *fileBackend) eachLine(f func(fileLine) error) error {
 	return nil
 }
 
-// replace makes data the session's file and reads it. The old file stays open as long as a
+// replace makes c the session's file and reads it. The old file stays open as long as a
 // snapshot may read it: it is closed with the last of them.
-func (b *fileBackend) replace(s *session, data []byte) error {
-	if err := b.publishFile(data); err != nil {
+func (b *fileBackend) replace(s *session, c content) error {
+	old := b.f
+	if err := b.publishFile(c); err != nil {
+		if b.f != old { // the new file is there: go on with it
+			err = errors.Join(err, b.reindex(s))
+		}
 		return err
 	}
 	return b.reindex(s)
@@ -180,18 +194,19 @@ func (b *fileBackend) reindex(s *session) error {
 // migrate brings a file of an older version, or without a header, up to date and keeps the old
 // one beside it.
 func (b *fileBackend) migrate(s *session) error {
-	data, err := b.migrated(s)
-	if err != nil {
-		return fmt.Errorf("migrating: %w", err)
-	}
 	suffix := fmt.Sprintf(".v%d.bak", s.t.version)
 	if b.x.headless {
 		suffix = fmt.Sprintf(".corrupt-%s-%s%s", fileStamp(s.now()), shortID(), fileExt)
 	}
-	if _, err := b.backup(suffix); err != nil {
+	backup, err := b.backup(suffix)
+	if err != nil {
 		return fmt.Errorf("migrating: %w", err)
 	}
-	if err := b.replace(s, data); err != nil {
+	old := b.f
+	if err := b.replace(s, b.migrated(s)); err != nil {
+		if b.f == old { // nothing has changed, so nothing needs keeping
+			err = errors.Join(err, b.fs.remove(backup))
+		}
 		return fmt.Errorf("migrating: %w", err)
 	}
 	return nil
@@ -199,35 +214,35 @@ func (b *fileBackend) migrate(s *session) error {
 
 // migrated writes the file as version 3. Lines that are no rows stay as they are; an end that is
 // cut off stays in the old file only.
-func (b *fileBackend) migrated(s *session) ([]byte, error) {
+func (b *fileBackend) migrated(s *session) content {
 	rows := make(map[int32]int32, len(s.t.rows))
 	for i := range s.t.rows {
 		if !s.t.rows[i].bad {
 			rows[s.t.rows[i].line] = int32(i)
 		}
 	}
-	out := bytes.NewBuffer(append(encodeHeader(s.header, b.x.headerLine), '\n'))
 	snap := s.snap.Load()
 	headerDone := b.x.headless
-	err := b.eachLine(func(l fileLine) error {
-		i, isRow := rows[l.no]
-		if !headerDone && !isRow && bytes.Equal(l.text, b.x.headerLine) {
-			headerDone = true
-			return nil
+	return func(w *bufio.Writer) error {
+		if err := writeLine(w, encodeHeader(s.header, b.x.headerLine)); err != nil {
+			return err
 		}
-		if isRow && s.t.version < currentVersion {
+		return b.eachLine(func(l fileLine) error {
+			i, isRow := rows[l.no]
+			if !headerDone && !isRow && bytes.Equal(l.text, b.x.headerLine) {
+				headerDone = true
+				return nil
+			}
+			if !isRow || s.t.version >= currentVersion {
+				return writeLine(w, l.text)
+			}
 			line, err := migratedRow(snap, i, l.text)
 			if err != nil {
 				return err
 			}
-			out.Write(line)
-		} else {
-			out.Write(l.text)
-		}
-		out.WriteByte('\n')
-		return nil
-	})
-	return out.Bytes(), err
+			return writeLine(w, line)
+		})
+	}
 }
 
 // migratedRow gives an old row what version 3 rows have: id and parent, the id of the first kept
@@ -293,11 +308,11 @@ func (b *fileBackend) backup(suffix string) (string, error) {
 	if err := b.fs.link(b.name, name); err == nil {
 		return name, nil
 	}
-	data := make([]byte, b.size) // a file system without links
-	if _, err := b.f.ReadAt(data, 0); err != nil && err != io.EOF {
-		return "", fmt.Errorf("keeping the old file: %w", err)
-	}
-	if err := b.writeFile(name, data); err != nil {
+	err = b.writeFile(name, func(w *bufio.Writer) error { // a file system without links
+		_, err := io.Copy(w, io.NewSectionReader(b.f, 0, b.size))
+		return err
+	})
+	if err != nil {
 		return "", fmt.Errorf("keeping the old file: %w", err)
 	}
 	return name, nil
