@@ -54,6 +54,7 @@ func (t *Turn) assemble(ctx context.Context) error {
 	}
 	next.by = t.engine.Info().ID
 	t.assembly, t.request, t.stale = next, nil, false
+	t.list = nil
 	return nil
 }
 
@@ -70,7 +71,7 @@ func (t *Turn) moveTo(g transcript.Generation, view []message.Message) {
 // messageBudget is what an engine's list may cost: the prompt budget without
 // system prompt, tools and the messages that come after the list. 0: unknown.
 func (t *Turn) messageBudget(after []message.Message) int {
-	b := t.model.Budget
+	b := t.budget()
 	if !b.Known() {
 		return 0
 	}

@@ -190,6 +190,6 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 		t.delivered = left.delivered
 	}
 	t.base = t.own.without(view.Messages)
-	t.running = true
+	t.running, t.again = true, true
 	return nil
 }

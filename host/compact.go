@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -32,6 +33,7 @@ type squeezed struct {
 	ce.CompactResult
 	counts        bool // it was ok, it compacted, and the context is smaller
 	failure       error
+	delegated     bool // the built-in compaction ran for it
 	before, after int
 }
 
@@ -55,15 +57,16 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	}
 	v.refresh()
 	start := time.Now()
+	used := v.builtins.Load()
 	res, err := v.ask(ctx, q)
-	done := squeezed{CompactResult: res, failure: err, before: before}
+	done := squeezed{CompactResult: res, failure: err, before: before, delegated: v.builtins.Load() > used}
 	if err != nil {
 		v.observe(ctx, Event{Operation: "compact", Duration: time.Since(start)}, err)
 		if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
 			return done, err
 		}
 		done.CompactResult = ce.CompactResult{Reason: failureReason(err), Detail: err.Error()}
-		v.noProgress(done.CompactResult)
+		v.noProgress(done.CompactResult, false)
 		return done, nil
 	}
 	if err := v.settle(ctx, &done, q, viewBefore); err != nil {
@@ -74,7 +77,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 		TokensBefore: done.before, TokensAfter: done.after,
 	}, nil)
 	if !done.counts {
-		v.noProgress(done.CompactResult)
+		v.noProgress(done.CompactResult, res.OK && !res.Compacted && !done.delegated && !q.builtin)
 		return done, nil
 	}
 	v.session.update(func(r *record) { r.Compactions++; r.Used, r.LastNoProgress = 0, "" })
@@ -167,13 +170,16 @@ func (v *visit) viewTokens(ctx context.Context) (int, error) {
 }
 
 // noProgress keeps why a compaction freed nothing where Status finds it.
-func (v *visit) noProgress(r ce.CompactResult) {
+func (v *visit) noProgress(r ce.CompactResult, idle bool) {
 	text := string(r.Reason)
 	if r.Detail != "" {
 		text += ": " + r.Detail
 	}
 	if text == "" {
 		text = "the engine did nothing and gave no reason"
+	}
+	if idle && !v.engine.Info().OwnsCompaction {
+		text += "; it does not own compaction and did not use the built-in one"
 	}
 	v.session.update(func(own *record) { own.LastNoProgress = text })
 }
@@ -223,7 +229,7 @@ func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions stri
 	}
 	done, err := v.compact(bounded, squeeze{
 		trigger: ce.TriggerManual, goal: ce.GoalThreshold, force: true,
-		instructions: instructions, current: v.session.used(),
+		instructions: instructions, current: v.estimated(v.session.used()),
 	})
 	if err != nil {
 		return done.CompactResult, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
@@ -271,6 +277,7 @@ func (t *Turn) squeeze(ctx context.Context, q squeeze) (squeezed, error) {
 	if err != nil || !done.counts {
 		return done, err
 	}
+	t.guard.arm()
 	return done, t.renew(ctx, done, assembled)
 }
 
@@ -307,11 +314,13 @@ func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
 // know whether such an engine uses it.
 type builtin struct {
 	inner ce.Compactor
+	runs  *atomic.Int32
 	witness
 }
 
 // CompactSession implements [ce.Compactor].
 func (b builtin) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
+	b.runs.Add(1)
 	if b.engine.Info().OwnsCompaction {
 		return b.inner.CompactSession(ctx, p)
 	}

@@ -72,6 +72,7 @@ func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
 		Engine: t.engine.Status(), Events: t.journal.all(),
 	}
 	t.remember(ctx)
+	t.h.calibrator.save(ctx)
 	t.h.drop(t)
 	t.endErr = errors.Join(t.endErr, t.close(ctx, true))
 	return t.outcome, t.endErr

@@ -21,6 +21,8 @@ const (
 	OpPrecheck = "precheck"
 	// OpPreflight is a compaction before a turn; its reason is a [PreflightClass].
 	OpPreflight = "preflight"
+	// OpDropOldest tells that the oldest messages are left out of what is sent.
+	OpDropOldest = "drop_oldest"
 	// OpState tells that a session's stored state was missing parts and starts anew.
 	OpState = "state"
 )

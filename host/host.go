@@ -28,6 +28,8 @@ type Host struct {
 	lane    *lane.Lane
 	warm    warm
 
+	calibrator *calibrator
+
 	// life ends with Close. What runs in a turn ends with it.
 	life context.Context
 	end  context.CancelCauseFunc
@@ -53,6 +55,7 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 		engines: newRoster(o.Registry, o.Selection), open: newSessions(), lane: lane.New(),
 		turns: map[*Turn]struct{}{},
 	}
+	h.calibrator = newCalibrator(&h.opts)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	if h.opts.Compactor == nil {
 		c, err := h.builtinCompactor()

@@ -59,6 +59,12 @@ type Options struct {
 	// Now is the clock. Optional. If nil, time.Now.
 	Now func() time.Time
 
+	// RescueCompaction runs the built-in compaction, once in a turn, when a request was too
+	// large and an engine that does not own compaction did nothing about it.
+	RescueCompaction bool
+	// DropOldest leaves out the oldest messages of a request that was too large and that
+	// nothing else made small enough: whole units, down to the last one of the user.
+	DropOldest bool
 	// DeliverFailedTurns delivers failed, aborted and revised turns to the engine too.
 	DeliverFailedTurns bool
 	// CheckOwners judges the requests of engines that own compaction too, when the
@@ -71,6 +77,10 @@ type Options struct {
 	// not, when the context is this many tokens below the prompt budget or fuller
 	// (OpenClaw 2026.7.1: 4,000). 0: it does not.
 	SoftThreshold int
+	// Uncalibrated takes estimates as they are, which is right for an exact Estimator.
+	// Otherwise the host learns, per model, by how much they differ from what the
+	// provider counts, and measures budgets by that.
+	Uncalibrated bool
 	// CheckMidTurn judges every request of a tool loop before it is sent, not only the
 	// first of a turn.
 	CheckMidTurn bool
@@ -167,6 +177,9 @@ func withDeadlines(s ce.Selection) ce.Selection {
 type ModelInfo struct {
 	Provider, API, ID, Family string
 	Budget                    tokens.Budget
+	// FullWindow is the model's own window where that of Budget is a cap on it, in
+	// tokens. 0: they are the same.
+	FullWindow int
 }
 
 // A Model answers requests. Safe for concurrent use.

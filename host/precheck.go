@@ -12,10 +12,11 @@ import (
 )
 
 // Limits of a window: below the first a turn is refused, below the second it is
-// logged (OpenClaw 2026.7.1 defaults).
+// logged. Of a model whose window is capped, the cap must leave a share of the whole
+// (OpenClaw 2026.7.1 defaults).
 const (
-	leastWindow = 4_000
-	smallWindow = 8_000
+	leastWindow, leastShare = 4_000, 10 // tokens, percent
+	smallWindow, smallShare = 8_000, 20
 )
 
 // A WindowError says that a model's context window is too small to work with.
@@ -60,13 +61,15 @@ func (p Precheck) String() string {
 // guardWindow refuses windows that no turn fits into.
 func (v *visit) guardWindow(ctx context.Context) error {
 	b := v.model.Budget
+	full := max(b.Window, v.model.FullWindow)
+	least, small := max(leastWindow, full*leastShare/100), max(smallWindow, full*smallShare/100)
 	switch {
-	case !b.Known() || b.Window >= smallWindow:
-	case b.Window < leastWindow:
-		return &WindowError{Model: v.model.ID, Window: b.Window, Least: leastWindow}
+	case !b.Known() || b.Window >= small:
+	case b.Window < least:
+		return &WindowError{Model: v.model.ID, Window: b.Window, Least: least}
 	default:
 		v.h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the model's window is small",
-			slog.String("model", v.model.ID), slog.Int("window", b.Window))
+			slog.String("model", v.model.ID), slog.Int("window", b.Window), slog.Int("small", small))
 	}
 	return nil
 }
@@ -138,7 +141,7 @@ func (t *Turn) judge(ctx context.Context) turn.Check {
 		unwindowed = t.unwindowed()
 		load.Unwindowed = t.fixedTokens() + t.h.meter.Messages(unwindowed)
 	}
-	check := turn.Precheck(t.model.Budget, load)
+	check := turn.Precheck(t.budget(), load)
 	check.MessageCount, check.UnwindowedCount = len(r.Messages), len(unwindowed)
 	t.note(ctx, check)
 	return check

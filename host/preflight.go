@@ -5,7 +5,6 @@ import (
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // A PreflightClass says how a compaction before a turn went.
@@ -40,7 +39,7 @@ func ClassifyPreflight(r ce.CompactResult) PreflightClass {
 // preflight compacts before a turn whose context comes near the budget, so that the
 // turn has room for its tools. Heartbeats are not worth it.
 func (t *Turn) preflight(ctx context.Context, input message.Message) error {
-	soft, b := t.h.opts.SoftThreshold, t.model.Budget
+	soft, b := t.h.opts.SoftThreshold, t.budget()
 	if soft <= 0 || !b.Known() || t.opts.IsHeartbeat || b.Prompt() <= soft {
 		return nil
 	}
@@ -51,7 +50,7 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 	used := t.session.used()
 	switch {
 	case used > 0:
-		used = tokens.Anchored(t.h.meter, view.Messages).Tokens
+		used = t.anchored(view.Messages)
 	case t.engine.Info().OwnsCompaction:
 		return nil // only the provider could say how much of the view the engine sends
 	default:
@@ -63,13 +62,29 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 	if used < b.Prompt()-soft {
 		return nil
 	}
+	if t.defers(used) {
+		t.observe(ctx, Event{Operation: OpPreflight, Outcome: OutcomeOK, Reason: string(PreflightDeferred), TokensBefore: used}, nil)
+		return nil
+	}
 	done, err := t.compact(ctx, squeeze{trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, current: used})
 	if err != nil {
 		return err
+	}
+	if done.counts {
+		t.guard.arm()
 	}
 	class := ClassifyPreflight(done.told())
 	t.observe(ctx, Event{
 		Operation: OpPreflight, Outcome: OutcomeOK, Reason: string(class), TokensBefore: done.before, TokensAfter: done.after,
 	}, nil)
 	return nil
+}
+
+// defers reports whether a compaction before the turn can wait for the maintenance
+// after it: the engine owns compaction and maintains in the background, where it has
+// leave to compact, and the turn still fits.
+func (t *Turn) defers(used int) bool {
+	info := t.engine.Info()
+	return info.OwnsCompaction && info.TurnMaintenance == ce.MaintenanceBackground &&
+		ce.HooksOf(t.engine.Handle).Has(ce.HookMaintain) && t.budget().Overflow(used) == 0
 }

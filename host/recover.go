@@ -2,24 +2,32 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
-	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prune"
-	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // maxCompactions is how often a turn compacts for one purpose until the provider
 // answers again (OpenClaw 2026.7.1).
 const maxCompactions = 3
 
+// maxTimeouts is how often a turn compacts because the provider took too long, and
+// fullEnough the share of the window from which that may be why (OpenClaw 2026.7.1).
+const (
+	maxTimeouts = 2
+	fullEnough  = 0.65
+)
+
 // tries count what a turn did for nothing.
 type tries struct {
 	overflow  int // compactions after an overflow; an answer of the provider resets it
+	timeouts  int // compactions after a timeout
 	automatic int // automatic compactions that freed nothing
+	rescued   bool
 }
 
 // An OverflowError is how a turn ends whose request the provider finds too large
@@ -44,16 +52,25 @@ func (e *OverflowError) Error() string {
 // Unwrap returns the provider's error.
 func (e *OverflowError) Unwrap() error { return e.Err }
 
-// Recover tries to make a request smaller that the provider found too large. true:
-// send Request again. Any other error of the provider gives false, nil: it is the
-// host's to handle. When nothing helps, the error is an [*OverflowError].
+// Recover tries to make a request smaller that the provider found too large, or that
+// took it too long. true: send Request again. Any other error of the provider gives
+// false, nil: it is the host's to handle. When nothing helps against an overflow, the
+// error is an [*OverflowError].
 //
 //   - The engine compacts, forced, with the budget of the precheck and the size
 //     that the provider told; three times at most until the provider answers.
-//     Success is a context that became smaller.
+//     Success is a context that became smaller. An engine whose Compact fails is
+//     replaced by legacy, which has the next attempt.
+//   - Where the host wants it (Options.RescueCompaction), the built-in compaction
+//     runs for an engine that does not own compaction and did nothing; once in a turn.
 //   - Then tool results are cut as far as needed, in what is sent.
+//   - Where the host wants it (Options.DropOldest), the oldest messages are left out
+//     of what is sent, whole units, down to the last one of the user.
+//   - After a timeout the engine compacts when the context fills more than 65 % of
+//     the window, twice in a turn at most.
 func (t *Turn) Recover(ctx context.Context, err error) (bool, error) {
-	if !compact.IsContextOverflow(err) {
+	overflow := compact.IsContextOverflow(err)
+	if !overflow && !isTimeout(err) {
 		return false, nil
 	}
 	ctx, leave, busy := t.enter(ctx)
@@ -62,8 +79,21 @@ func (t *Turn) Recover(ctx context.Context, err error) (bool, error) {
 	}
 	defer leave()
 	t.running = true
+	var again bool
+	var failure error
+	if overflow {
+		again, failure = t.climb(ctx, err)
+	} else {
+		again, failure = t.recoverFromTimeout(ctx)
+	}
+	t.again = t.again || again
+	return again, failure
+}
+
+// climb goes up the ladder until a step helps.
+func (t *Turn) climb(ctx context.Context, err error) (bool, error) {
 	failed := &OverflowError{Err: err}
-	for _, step := range []rung{{"compact", t.recoverByCompaction}, {"truncate tool results", t.recoverByTruncation}} {
+	for _, step := range t.rungs() {
 		outcome, stepErr := step.try(ctx, err)
 		if stepErr != nil {
 			return false, stepErr
@@ -82,14 +112,55 @@ type rung struct {
 	try  func(ctx context.Context, err error) (outcome string, _ error)
 }
 
-func (t *Turn) recoverByCompaction(ctx context.Context, err error) (string, error) {
-	if t.tries.overflow >= maxCompactions {
-		return fmt.Sprintf("tried %d times", maxCompactions), nil
+// rungs are those that the host allows.
+func (t *Turn) rungs() []rung {
+	out := []rung{{"compact", t.recoverByCompaction}}
+	if t.h.opts.RescueCompaction {
+		out = append(out, rung{"built-in compaction", t.recoverByRescue})
 	}
-	t.tries.overflow++
+	out = append(out, rung{"truncate tool results", t.recoverByTruncation})
+	if t.h.opts.DropOldest {
+		out = append(out, rung{"drop the oldest messages", t.recoverByDropping})
+	}
+	return out
+}
+
+func (t *Turn) recoverByCompaction(ctx context.Context, err error) (string, error) {
+	for t.tries.overflow < maxCompactions {
+		t.tries.overflow++
+		by := t.engine.Status().Answering
+		done, failure := t.squeeze(ctx, squeeze{
+			trigger: ce.TriggerOverflow, goal: ce.GoalBudget, force: true, active: t.own.waits(),
+			current: t.observed(err), degraded: ce.CodeContextOverflow,
+		})
+		if failure != nil || done.counts {
+			return "", failure
+		}
+		t.idle = done
+		if done.failure == nil || t.engine.Status().Answering == by {
+			return t.session.snapshot().LastNoProgress, nil
+		}
+	}
+	return fmt.Sprintf("tried %d times", maxCompactions), nil
+}
+
+// recoverByRescue runs the built-in compaction in place of an engine that should
+// have and did not.
+func (t *Turn) recoverByRescue(ctx context.Context, err error) (string, error) {
+	switch {
+	case t.tries.rescued:
+		return "done already", nil
+	case t.engine.Info().OwnsCompaction:
+		return "the engine owns compaction", nil
+	case t.idle.failure != nil || t.idle.Compacted:
+		return "the engine did something", nil
+	case t.idle.delegated:
+		return "the engine used it", nil
+	}
+	t.tries.rescued = true
 	done, failure := t.squeeze(ctx, squeeze{
 		trigger: ce.TriggerOverflow, goal: ce.GoalBudget, force: true, active: t.own.waits(),
-		current: t.observed(err), degraded: ce.CodeContextOverflow,
+		current: t.observed(err), degraded: ce.CodeContextOverflow, builtin: true,
 	})
 	if failure != nil || done.counts {
 		return "", failure
@@ -101,9 +172,9 @@ func (t *Turn) recoverByCompaction(ctx context.Context, err error) (string, erro
 // else the estimate, else more than the window.
 func (t *Turn) observed(err error) int {
 	if n, ok := compact.ObservedTokens(err); ok {
-		return n
+		return t.estimated(n)
 	}
-	return max(t.current().Estimated, t.model.Budget.Window+1)
+	return max(t.current().Estimated, t.budget().Window+1)
 }
 
 func (t *Turn) recoverByTruncation(context.Context, error) (string, error) {
@@ -117,51 +188,26 @@ func (t *Turn) recoverByTruncation(context.Context, error) (string, error) {
 	return "", nil
 }
 
-// autoCompact is the automatic compaction of engines that do not own it: when the
-// context is above the budget after an answer of the provider, or before a
-// request of a tool loop, the host's own compaction runs.
-func (t *Turn) autoCompact(ctx context.Context) error {
-	last := t.own.messages[len(t.own.messages)-1]
-	due := last.Role == message.RoleAssistant || t.own.awaitsModel()
-	if !due || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
-		return nil
+// isTimeout reports whether the provider took too long.
+func isTimeout(err error) bool {
+	slow := (interface{ Timeout() bool })(nil)
+	return errors.As(err, &slow) && slow.Timeout()
+}
+
+// recoverFromTimeout compacts where the provider may have been slow because of a full
+// context. When that does not help, the timeout is the host's to handle.
+func (t *Turn) recoverFromTimeout(ctx context.Context) (bool, error) {
+	if ctx.Err() != nil || t.tries.timeouts >= maxTimeouts || !t.model.Budget.Known() {
+		return false, nil
 	}
 	used := t.contextTokens()
-	if t.model.Budget.Overflow(used) == 0 {
-		return nil
+	if float64(used) <= fullEnough*float64(t.budget().Window) {
+		return false, nil
 	}
+	t.tries.timeouts++
 	done, err := t.squeeze(ctx, squeeze{
-		trigger: ce.TriggerThreshold, goal: ce.GoalThreshold, current: used, active: t.own.waits(), builtin: true,
+		trigger: ce.TriggerTimeout, goal: ce.GoalBudget, force: true, active: t.own.waits(), current: used,
+		degraded: ce.CodeProviderTimeout,
 	})
-	if err != nil {
-		return err
-	}
-	t.tries.automatic++
-	if done.counts {
-		t.tries.automatic = 0
-	}
-	return nil
-}
-
-// waits reports whether the turn is in the middle of a tool loop.
-func (r *rows) waits() bool {
-	if len(r.messages) == 0 {
-		return false
-	}
-	last := r.messages[len(r.messages)-1]
-	for range last.ToolCalls() {
-		return true
-	}
-	return last.Role == message.RoleToolResult
-}
-
-// contextTokens is how full the context is: by the provider's last report where
-// there is one since the last compaction, else by the estimate.
-func (t *Turn) contextTokens() int {
-	if t.session.used() > 0 {
-		if e := tokens.Anchored(t.h.meter, t.unwindowed()); e.Anchor >= 0 {
-			return e.Tokens
-		}
-	}
-	return t.current().Estimated
+	return err == nil && done.counts, err
 }

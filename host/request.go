@@ -33,7 +33,8 @@ func (t *Turn) Request() Request {
 	if t.ended && t.sent != nil {
 		return *t.sent
 	}
-	return *t.current()
+	t.handed = t.current()
+	return *t.handed
 }
 
 // current builds the request where it is out of date.
@@ -59,73 +60,11 @@ func (t *Turn) offered() []ce.Tool {
 	return slices.Clip(t.tools[:len(t.tools)-t.engineTools])
 }
 
-// egress is the list for the provider: what was assembled, then the turn's own
-// messages, through the request-time passes, with the host's context in front of
-// the input, in the roles that a model knows, and with calls and results in pairs.
-func (t *Turn) egress() []message.Message {
-	list := t.passed()
-	if t.shortened {
-		list, _ = prune.Shorten(list, t.pruneInput(), nil)
-	}
-	out := ready(t.withContext(list))
-	if len(out) == 0 { // an engine's empty list may be deliberate, an empty request is not
-		out = ready(t.own.messages)
-	}
-	if len(out) == 0 {
-		out = ready(message.Tail(t.base, 1))
-	}
-	return slices.Clip(out)
-}
-
-// ready makes a list that a provider takes.
-func ready(list []message.Message) []message.Message {
-	list, _ = message.RepairPairs(message.ForModel(list), nil)
-	return list
-}
-
-// passed is what was assembled and what the turn added, after the passes.
-func (t *Turn) passed() []message.Message {
-	list := t.assembly.Messages
-	if rest := t.own.messages[t.assembly.covered:]; len(rest) > 0 {
-		list = slices.Concat(list, rest)
-	}
-	in := t.pruneInput()
-	for _, pass := range t.session.passes {
-		list = pass.Apply(list, in)
-	}
-	return list
-}
-
 func (t *Turn) pruneInput() prune.Input {
 	return prune.Input{
 		Provider: t.model.Provider, API: t.model.API, Model: t.model.ID,
 		Window: t.model.Budget.Window, Estimator: t.h.meter, Now: t.h.opts.Now(),
 	}
-}
-
-// withContext puts the host's own messages in front of the input.
-func (t *Turn) withContext(list []message.Message) []message.Message {
-	if len(t.opts.Context) == 0 {
-		return list
-	}
-	at := t.inputIndex(list)
-	return slices.Concat(list[:at], t.opts.Context, list[at:])
-}
-
-// inputIndex finds the input in a list, else the last message of the user, else
-// the end.
-func (t *Turn) inputIndex(list []message.Message) int {
-	if t.input != nil {
-		if i := slices.IndexFunc(list, func(m message.Message) bool { return m.Key == t.input.Key }); i >= 0 {
-			return i
-		}
-	}
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].Role == message.RoleUser {
-			return i
-		}
-	}
-	return len(list)
 }
 
 // fixedTokens is what system prompt and tools cost in every request of the turn.

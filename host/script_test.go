@@ -48,7 +48,7 @@ func newStage(t *testing.T) *stage {
 		probes: map[string]*probe{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(t.Context())
-	s.opts = host.Options{Registry: &ce.Registry{}, Model: s.model, Estimator: byteCount{}}
+	s.opts = host.Options{Registry: &ce.Registry{}, Model: s.model, Estimator: byteCount{}, Uncalibrated: true}
 	return s
 }
 
@@ -151,6 +151,12 @@ func (s *stage) configuration() map[string]func([]string) {
 				s.opts.CheckOwners = true
 			case "soft-threshold":
 				s.opts.SoftThreshold = number(w[1])
+			case "rescue":
+				s.opts.RescueCompaction = true
+			case "drop-oldest":
+				s.opts.DropOldest = true
+			case "calibrate":
+				s.opts.Uncalibrated = false
 			case "check-mid-turn":
 				s.opts.CheckMidTurn = true
 			default:

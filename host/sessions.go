@@ -18,7 +18,8 @@ type session struct {
 	hasPasses    bool
 	recalled     bool // the stored state was read
 	// left is what a turn that failed stored and nobody delivered.
-	left leftover
+	left   leftover
+	paired paired // what was sent last
 
 	mu     sync.Mutex
 	record record
@@ -102,6 +103,19 @@ func (s *sessions) claim(ctx context.Context, ref ce.SessionRef) (*claim, error)
 func keyName(key string) string { return "key " + key }
 func idName(id string) string   { return "id " + id }
 
+// try extends the claim to one more name if that is free.
+func (c *claim) try(name string) bool {
+	slot := c.of.slot(name)
+	select {
+	case slot.token <- struct{}{}:
+		c.names = append(c.names, name)
+		return true
+	default:
+		c.of.leave(name, slot)
+		return false
+	}
+}
+
 // add extends the claim to one more name.
 func (c *claim) add(ctx context.Context, name string) error {
 	if slices.Contains(c.names, name) {
@@ -173,6 +187,21 @@ func (s *sessions) peek(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[id]
+}
+
+// unload drops what the state store has as well, of a session that nobody is at. It
+// is read again at the session's next turn.
+func (s *sessions) unload(id string) {
+	st := s.peek(id)
+	if st == nil {
+		return
+	}
+	c := &claim{of: s}
+	if !c.try(idName(id)) {
+		return
+	}
+	defer c.release()
+	st.passes, st.hasPasses, st.recalled, st.paired = nil, false, false, paired{}
 }
 
 func (s *sessions) forget(id string) {

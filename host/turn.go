@@ -38,11 +38,20 @@ type Turn struct {
 	summary    string           // of a compaction in the turn
 	tries      tries
 
-	assembly  assembly
+	idle  squeezed // the last compaction of the engine that did not count
+	guard loopGuard
+
+	assembly assembly
+	view     []message.Message // of the log after the last append; nil: unknown
+	list     []message.Message // what joined made
+
 	stale     bool     // the assembly is from before a compaction
 	shortened bool     // tool results are cut as far as needed
 	request   *Request // built from the assembly and own; nil: out of date
 	sent      *Request // the last one that was built
+	handed    *Request // the one that the host has and that was not answered yet
+	limit     int      // tokens of the list, the oldest messages beyond it are left out; 0: none
+	again     bool     // the request is a repetition: something must ask the model to go on
 	fixed     int      // tokens of system prompt and tools; 0: not counted
 
 	ended   bool
@@ -108,7 +117,11 @@ func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 	if err := t.persist(ctx, ms...); err != nil {
 		return err
 	}
+	t.again = false
 	t.observeReplies(ms)
+	if err := t.guard.watch(t.own.messages, len(ms)); err != nil {
+		return err
+	}
 	if err := t.autoCompact(ctx); err != nil {
 		return err
 	}
@@ -122,6 +135,10 @@ func (t *Turn) observeReplies(ms []message.Message) {
 			continue
 		}
 		t.tries.overflow = 0
+		if m.Usage != nil && t.handed != nil {
+			t.h.calibrator.observe(t.model, t.handed.Estimated, *m.Usage)
+		}
+		t.handed = nil
 		if m.Usage == nil || tokens.ContextTokens(*m.Usage) <= 0 {
 			continue
 		}
@@ -152,6 +169,7 @@ func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
 		return fmt.Errorf("appending to session %q: %w", t.ref.SessionID, err)
 	}
 	t.own.add(stored)
+	t.look(ctx)
 	t.request = nil
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -27,9 +28,12 @@ type visit struct {
 	steps     *turn.Session
 	created   bool // the session was made for this visit
 	journal   *journal
+	builtins  *atomic.Int32 // how often the built-in compaction ran
 }
 
-func (h *Host) visit(ref ce.SessionRef) *visit { return &visit{h: h, ref: ref, journal: &journal{}} }
+func (h *Host) visit(ref ce.SessionRef) *visit {
+	return &visit{h: h, ref: ref, journal: &journal{}, builtins: &atomic.Int32{}}
+}
 
 // A purpose says why a session is visited.
 type purpose struct {
@@ -68,6 +72,7 @@ func (v *visit) open(ctx context.Context, p purpose) error {
 	if err != nil {
 		return err
 	}
+	h.calibrator.load(ctx)
 	v.recall(ctx)
 	v.lend()
 	return v.bootstrap(ctx, boundary, p.previous)
@@ -135,9 +140,9 @@ func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
 func (v *visit) lend() {
 	rt := ce.RuntimeContext{
 		Cwd: v.log.Header().Cwd, Estimator: v.h.meter,
-		TokenBudget: v.promptBudget(), CurrentTokens: v.session.used(),
+		TokenBudget: v.promptBudget(), CurrentTokens: v.estimated(v.session.used()),
 	}
-	rt.Compactor = builtin{v.h.opts.Compactor, v.witness()}
+	rt.Compactor = builtin{v.h.opts.Compactor, v.builtins, v.witness()}
 	if v.h.opts.Model != nil {
 		rt.Completer = completer{h: v.h, model: v.model.ID, engine: v.engine.Info().ID}
 	}
@@ -148,7 +153,7 @@ func (v *visit) lend() {
 
 // refresh tells the engine the present numbers in the calls to come.
 func (v *visit) refresh() {
-	v.steps.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = v.session.used() })
+	v.steps.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = v.estimated(v.session.used()) })
 }
 
 func (v *visit) target() ce.SessionTarget {
@@ -160,7 +165,7 @@ func (v *visit) promptBudget() int {
 	if !v.model.Budget.Known() {
 		return 0
 	}
-	return v.model.Budget.Prompt()
+	return v.budget().Prompt()
 }
 
 // bootstrap lets the engine take up the session, once.
@@ -237,7 +242,10 @@ func (v *visit) move(ctx context.Context, to string) error {
 func (v *visit) close(ctx context.Context, keep bool) error {
 	var err error
 	if v.log != nil && keep {
-		err = v.h.warm.keep(ctx, v.h.store, v.ref.SessionID)
+		var gone string
+		if gone, err = v.h.warm.keep(ctx, v.h.store, v.ref.SessionID); gone != "" {
+			v.h.open.unload(gone)
+		}
 	}
 	if v.log != nil {
 		err = errors.Join(err, v.log.Close())

@@ -21,18 +21,18 @@ type warm struct {
 	logs  map[string]transcript.Log
 }
 
-// keep holds a session open. What had to give way is closed.
-func (w *warm) keep(ctx context.Context, store transcript.Store, id string) error {
+// keep holds a session open. What had to give way is closed, and its id comes back.
+func (w *warm) keep(ctx context.Context, store transcript.Store, id string) (gone string, _ error) {
 	w.mu.Lock()
 	if _, ok := w.logs[id]; ok {
 		w.order = append(slices.DeleteFunc(w.order, func(o string) bool { return o == id }), id)
 		w.mu.Unlock()
-		return nil
+		return "", nil
 	}
 	w.mu.Unlock()
 	log, err := store.Open(ctx, id)
 	if err != nil {
-		return err
+		return "", err
 	}
 	w.mu.Lock()
 	former := w.logs[id]
@@ -45,12 +45,13 @@ func (w *warm) keep(ctx context.Context, store transcript.Store, id string) erro
 	w.logs[id] = log
 	var oldest transcript.Log
 	if len(w.order) > warmLogs {
-		oldest = w.logs[w.order[0]]
-		delete(w.logs, w.order[0])
+		gone = w.order[0]
+		oldest = w.logs[gone]
+		delete(w.logs, gone)
 		w.order = w.order[1:]
 	}
 	w.mu.Unlock()
-	return errors.Join(closeLog(former), closeLog(oldest))
+	return gone, errors.Join(closeLog(former), closeLog(oldest))
 }
 
 // drop lets a session go.

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"context"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
+)
+
+// autoCompact is the automatic compaction of engines that do not own it: when the
+// context is above the budget after an answer of the provider, or before a
+// request of a tool loop, the host's own compaction runs.
+func (t *Turn) autoCompact(ctx context.Context) error {
+	last := t.own.messages[len(t.own.messages)-1]
+	due := last.Role == message.RoleAssistant || t.own.awaitsModel()
+	if !due || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
+		return nil
+	}
+	used := t.contextTokens()
+	if t.budget().Overflow(used) == 0 {
+		return nil
+	}
+	done, err := t.squeeze(ctx, squeeze{
+		trigger: ce.TriggerThreshold, goal: ce.GoalThreshold, current: used, active: t.own.waits(), builtin: true,
+	})
+	if err != nil {
+		return err
+	}
+	t.tries.automatic++
+	if done.counts {
+		t.tries.automatic = 0
+	}
+	return nil
+}
+
+// waits reports whether the turn is in the middle of a tool loop.
+func (r *rows) waits() bool {
+	if len(r.messages) == 0 {
+		return false
+	}
+	last := r.messages[len(r.messages)-1]
+	for range last.ToolCalls() {
+		return true
+	}
+	return last.Role == message.RoleToolResult
+}
+
+// contextTokens is how full the context is: by the provider's last report where
+// there is one since the last compaction, else by the estimate.
+func (t *Turn) contextTokens() int {
+	if t.session.used() > 0 {
+		if all := t.unwindowed(); tokens.Anchored(t.h.meter, all).Anchor >= 0 {
+			return t.anchored(all)
+		}
+	}
+	return t.current().Estimated
+}
+
+// anchored is the size of a list in the unit of the estimate, by the provider's last
+// report on it where there is one.
+func (v *visit) anchored(ms []message.Message) int {
+	e := tokens.Anchored(v.h.meter, ms)
+	return v.estimated(e.Usage) + e.Trailing
+}

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prune"
+)
+
+// continuePrompt follows a list after which a model would not know that it is to go on:
+// the user's words are in a summary, or the last word was the model's.
+const continuePrompt = "Continue from where the conversation stands. Do not start over, and do not repeat what is done."
+
+// egress is the list for the provider: what was assembled, then the turn's own
+// messages, through the request-time passes, with the host's context in front of
+// the input, in the roles that a model knows, and with calls and results in pairs.
+func (t *Turn) egress() []message.Message {
+	list := t.passed()
+	if t.shortened {
+		list, _ = prune.Shorten(list, t.pruneInput(), nil)
+	}
+	if t.limit > 0 {
+		list, _ = dropOldest(list, t.limit, t.h.meter)
+	}
+	list = t.withContext(list)
+	out := t.session.paired.ready(list)
+	if len(out) == 0 { // an engine's empty list may be deliberate, an empty request is not
+		out = ready(t.own.messages)
+	}
+	if len(out) == 0 {
+		out = ready(message.Tail(t.base, 1))
+	}
+	if t.again && endsOpen(list) {
+		out = append(slices.Clip(out), message.User(continuePrompt))
+	}
+	return slices.Clip(out)
+}
+
+// endsOpen reports whether nothing at the end of a list asks the model for anything.
+func endsOpen(list []message.Message) bool {
+	if len(list) == 0 {
+		return false
+	}
+	switch list[len(list)-1].Role {
+	case message.RoleAssistant, message.RoleCompactionSummary, message.RoleBranchSummary:
+		return true
+	}
+	return false
+}
+
+// passed is what was assembled and what the turn added, after the passes.
+func (t *Turn) passed() []message.Message {
+	list, in := t.joined(), t.pruneInput()
+	for _, pass := range t.session.passes {
+		list = pass.Apply(list, in)
+	}
+	return list
+}
+
+// joined is what was assembled and what the turn added. Where the engine passed the
+// history on, it is the view itself, so that what was checked of it need not be again.
+func (t *Turn) joined() []message.Message {
+	list, rest := t.assembly.Messages, t.own.messages[t.assembly.covered:]
+	n := len(list)
+	switch {
+	case len(rest) == 0:
+		return list
+	case startsWith(t.view, list) && len(t.view) == n+len(rest) &&
+		t.view[n].Key == rest[0].Key && t.view[len(t.view)-1].Key == rest[len(rest)-1].Key:
+		return t.view
+	case t.list == nil:
+		t.list = slices.Concat(list, rest)
+	}
+	t.list = append(t.list, rest[len(t.list)-n:]...)
+	return slices.Clip(t.list)
+}
+
+// look takes notice of the view as it is after an append. Without it, joined copies.
+func (t *Turn) look(ctx context.Context) {
+	t.view = nil
+	if view, err := t.log.View(ctx); err == nil {
+		t.view = view.Messages
+	}
+}
+
+// startsWith reports whether list is the beginning of all, in the same memory.
+func startsWith(all, list []message.Message) bool {
+	return len(list) > 0 && len(list) <= len(all) && &all[0] == &list[0]
+}
+
+// withContext puts the host's own messages in front of the input.
+func (t *Turn) withContext(list []message.Message) []message.Message {
+	if len(t.opts.Context) == 0 {
+		return list
+	}
+	at := t.inputIndex(list)
+	return slices.Concat(list[:at], t.opts.Context, list[at:])
+}
+
+// inputIndex finds the input in a list, else the last message of the user, else
+// the end.
+func (t *Turn) inputIndex(list []message.Message) int {
+	if t.input != nil {
+		if i := slices.IndexFunc(list, func(m message.Message) bool { return m.Key == t.input.Key }); i >= 0 {
+			return i
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Role == message.RoleUser {
+			return i
+		}
+	}
+	return len(list)
+}
