@@ -69,8 +69,8 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 	timed, cancel := context.WithTimeoutCause(ctx, r.c.s.Timeout, errDeadline)
 	defer cancel()
 	j := r.job(r.c.s)
-	made, err := j.write(timed, &r.plan, need)
-	if err == nil && !r.smaller(made.text) {
+	text, err := j.write(timed, &r.plan, need)
+	if err == nil && !r.smaller(text) {
 		err = &flawError{flawLength}
 	}
 	if ctx.Err() != nil {
@@ -79,19 +79,19 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 	d.Calls, d.LeftOut, d.Summarizer = j.calls, j.left, j.answered
 	d.OutputTokens, d.InputTokens = j.spent.Output, j.spent.Total()-j.spent.Output
 	if err == nil {
-		return made.text, ce.CompactResult{}, nil
+		return text, ce.CompactResult{}, nil
 	}
 	reason := failureOf(err)
 	if !r.mayExtract() || j.extract {
 		return "", failed(reason, err), nil
 	}
-	text, ok := r.extract(ctx, need)
+	standIn, ok := r.extract(ctx, need)
 	if !ok {
 		return "", failed(reason, err), nil
 	}
 	r.c.s.Logger.WarnContext(ctx, "extractive summary stands in", "session", r.session(), "reason", string(reason))
 	d.Summarizer, d.Fallback, d.LeftOut = "builtin/extractive", reason, 0
-	return text, ce.CompactResult{}, nil
+	return standIn, ce.CompactResult{}, nil
 }
 
 // job prepares the work on the plan with given settings.
@@ -117,8 +117,8 @@ func (r *run) mayExtract() bool {
 func (r *run) extract(ctx context.Context, need required) (string, bool) {
 	s := *r.c.s
 	s.Summarizer, s.Failover, s.Provider, s.Audit = Extractive(), nil, nil, Audit{}
-	made, err := r.job(&s).write(ctx, &r.plan, need)
-	return made.text, err == nil && r.smaller(made.text)
+	text, err := r.job(&s).write(ctx, &r.plan, need)
+	return text, err == nil && r.smaller(text)
 }
 
 // smaller reports whether the context gets smaller by a summary.

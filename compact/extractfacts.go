@@ -35,18 +35,60 @@ func sentences(text string) []string {
 	return out
 }
 
+// telling is the score of a sentence that sounds like something to remember.
+const telling = 3
+
 // sortOf says which section a sentence belongs to and how strongly it sounds like one;
-// 0: not at all.
+// 0: not at all. Rules go before open tasks, and those before decisions.
 func sortOf(sentence string) (section, int) {
-	switch {
-	case ruleWords.MatchString(sentence):
-		return secRules, 3
-	case todoWords.MatchString(sentence):
-		return secTodos, 3
-	case decisionWords.MatchString(sentence):
-		return secDecisions, 3
+	found := [sections]bool{}
+	prev := ""
+	for i, word := range splitWords(sentence) {
+		if sec, ok := sortOfWord(word, prev, i); ok {
+			found[sec] = true
+		}
+		prev = word
+	}
+	for _, m := range [...]struct {
+		sec   section
+		marks []string
+	}{
+		{secRules, []string{"必须", "不要", "务必", "記住", "记住", "注意"}},
+		{secTodos, []string{"待办", "还需要"}},
+		{secDecisions, []string{"决定", "确认"}},
+	} {
+		if found[m.sec] || containsAny(sentence, m.marks...) {
+			return m.sec, telling
+		}
 	}
 	return secDecisions, 0
+}
+
+// sortOfWord knows the words, and pairs of words, that rules, tasks and decisions are made
+// of. i is the place of the word in its sentence.
+func sortOfWord(word, prev string, i int) (section, bool) {
+	switch word {
+	case "must", "never", "always", "require", "required", "requires", "ensure", "avoid", "forbidden",
+		"remember", "important":
+		return secRules, true
+	case "todo", "fixme", "remaining", "pending", "blocked":
+		return secTodos, true
+	case "decided", "decision", "agreed", "chose", "chosen", "choose", "instead", "prefer", "confirmed",
+		"fixed", "because":
+		return secDecisions, true
+	}
+	switch prev + " " + word {
+	case "not allowed", "make sure", "at most", "at least", "note that", "only ever":
+		return secRules, true
+	case "do not", "don t":
+		return secRules, i <= 2 // an order stands at the beginning
+	case "next step", "still need", "still have", "still to", "need to", "will do", "not yet", "open question",
+		"to do":
+		return secTodos, true
+	case "going with", "ll use", "settled on", "switched to", "root cause", "turned out":
+		return secDecisions, true
+	}
+	return 0, false
 }
 
 // maxAsks is how many asks an extract lists.
@@ -111,11 +153,7 @@ func cutText(s string, limit int) string {
 	return strings.TrimSpace(cutBytes(s, limit-utf8.UTFMax)) + " …"
 }
 
-// What a rule, an open task and a decision sound like.
 var (
-	bulletMark    = regexp.MustCompile(`^(?:[-*•]|\d+[.)])\s+`)
-	sentenceEnd   = regexp.MustCompile(`[.!?]["')\]]?(?:\s+|$)|[。！？]`)
-	ruleWords     = regexp.MustCompile(`(?i)\b(?:must|never|always|only ever|not allowed|require[ds]?|make sure|ensure|avoid|forbidden|at most|at least|remember|important|note that)\b|^(?:please,? )?(?:do not|don['’]t)\b|必须|不要|务必|記住|记住|注意`)
-	todoWords     = regexp.MustCompile(`(?i)\b(?:todo|fixme|next step|still (?:need|have|to)|remaining|left to do|not yet|pending|open question|blocked|will do|need to)\b|待办|还需要`)
-	decisionWords = regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose|chosen|choose|going with|we(?:'|’)?ll use|use .+ instead|instead of|prefer|settled on|switched to|root cause|turned out|confirmed|fixed|because)\b|决定|确认`)
+	bulletMark  = regexp.MustCompile(`^(?:[-*•]|\d+[.)])\s+`)
+	sentenceEnd = regexp.MustCompile(`[.!?]["')\]]?(?:\s+|$)|[。！？]`)
 )

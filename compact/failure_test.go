@@ -129,7 +129,7 @@ func TestC11_SummariserInputIsBounded(t *testing.T) {
 	for i := range 851 {
 		ms = append(ms, message.Custom("extension", message.Text(fmt.Sprintf("event %d: %s", i, strings.Repeat("state changed; ", 30)))))
 	}
-	ms = append(ms, call("big"), message.ToolResult("big", "read", message.Text(strings.Repeat("漢字 data ", 40_000))))
+	ms = append(ms, call("big"), message.ToolResult("big", "read", message.Text(strings.Repeat("漢字 data ", 8_000))))
 	ms = append(ms, talk(5)...)
 	store, _ := newLog(t, ms...)
 	refuse := compact.Scripted(compact.Reply{Err: &compact.TooLargeError{}})

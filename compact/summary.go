@@ -23,12 +23,6 @@ func (e *auditError) Error() string {
 	return "the summary was rejected: " + strings.Join(e.missing, "; ")
 }
 
-// A draft is a summary on its way into the log.
-type draft struct {
-	text  string
-	facts required
-}
-
 // required is what a stored summary has to hold.
 type required struct {
 	names []string // identifiers that people or the model named in the source
@@ -40,34 +34,32 @@ type required struct {
 }
 
 // write makes the text that would be stored for a plan.
-func (j *job) write(ctx context.Context, p *Plan, need required) (draft, error) {
-	d := draft{facts: need}
+func (j *job) write(ctx context.Context, p *Plan, need required) (string, error) {
 	text, err := j.fromProvider(ctx, p)
 	if err != nil {
-		return d, err
+		return "", err
 	}
 	if text != "" {
-		d.text = j.complete(text, need)
-		return d, nil
+		return j.complete(text, need), nil
 	}
 	var missing []string
 	for attempt := 0; ; attempt++ {
 		text, err := j.fromModel(ctx, p, need, missing)
 		if err != nil {
-			return d, err
+			return "", err
 		}
-		d.text = j.complete(text, need)
+		text = j.complete(text, need)
 		if j.s.Audit.Attempts == 0 || j.extract {
-			return d, nil
+			return text, nil
 		}
 		missing = AuditSummary(AuditInput{
-			Summary: d.text, Identifiers: need.names, LatestAsk: need.ask, Policy: j.s.Identifiers,
+			Summary: text, Identifiers: need.names, LatestAsk: need.ask, Policy: j.s.Identifiers,
 		})
 		if len(missing) == 0 {
-			return d, nil
+			return text, nil
 		}
 		if attempt >= max(0, j.s.Audit.Attempts) {
-			return d, &auditError{missing}
+			return "", &auditError{missing}
 		}
 	}
 }
