@@ -61,26 +61,28 @@ func (j *job) candidates() []candidate {
 		if named.Name == "" && named.Provider == "" {
 			named = j.session
 		}
-		c.key = fmt.Sprintf("%d", i)
 		if named.Name != "" {
 			c.label = named.Provider + "/" + named.Name
-			c.key = c.label
+		}
+		c.key = c.label
+		if c.model.Name == "" { // several may be over the same unnamed model
+			c.key = fmt.Sprintf("%s#%d", c.label, i)
 		}
 		out[i] = c
 	}
 	return out
 }
 
-// ask sends a request to the first summariser that answers it. The source is what answers
-// are judged against.
-func (j *job) ask(ctx context.Context, r Request) (string, error) {
+// ask sends a request to the first summariser that answers it. original is the text that
+// an answer must not copy; "": it may, because the source are summaries already.
+func (j *job) ask(ctx context.Context, r Request, original string) (string, error) {
 	var last error
 	for _, c := range j.candidates() {
 		if !j.force && j.memory.open(c.key, j.s.Now()) {
 			last = orError(last, fmt.Errorf("model %q: %w", c.key, errBreakerOpen))
 			continue
 		}
-		text, err := j.askOne(ctx, c, r)
+		text, err := j.askOne(ctx, c, r, original)
 		switch {
 		case err == nil:
 			j.memory.note(c.key, j.s.Breaker, false, j.s.Now())
@@ -107,7 +109,7 @@ func orError(err, otherwise error) error {
 
 // askOne asks one summariser, again after failures that may pass and once more when the
 // answer is no summary.
-func (j *job) askOne(ctx context.Context, c candidate, r Request) (string, error) {
+func (j *job) askOne(ctx context.Context, c candidate, r Request, original string) (string, error) {
 	for attempt := 1; ; attempt++ {
 		if j.calls >= j.s.MaxCalls {
 			return "", errCalls
@@ -118,7 +120,7 @@ func (j *job) askOne(ctx context.Context, c candidate, r Request) (string, error
 			if answer.Usage != nil {
 				j.spent = j.spent.Add(*answer.Usage)
 			}
-			text, f := j.judge(c, answer.Text, r)
+			text, f := j.judge(c, answer.Text, r, original)
 			if f == "" {
 				return text, nil
 			}
@@ -147,11 +149,11 @@ func (j *job) askOne(ctx context.Context, c candidate, r Request) (string, error
 }
 
 // judge looks at an answer's form and length.
-func (j *job) judge(c candidate, text string, r Request) (string, flaw) {
+func (j *job) judge(c candidate, text string, r Request, original string) (string, flaw) {
 	if c.exact {
 		return text, ""
 	}
-	text, f := judge(text, r.Source)
+	text, f := judge(text, original)
 	if f != "" {
 		return "", f
 	}

@@ -429,3 +429,31 @@ func TestConcurrentCompactionsOfOneSession(t *testing.T) {
 	require.Equal(t, 1, compacted)
 	require.Len(t, summaries(view(t, log).Messages), 1)
 }
+
+// A begun turn that is shorter than any summary of it is kept in its own words.
+func TestSmallBegunTurn(t *testing.T) {
+	t.Parallel()
+	ms := append(talk(20), message.User("and now?"))
+	ms = append(ms, call("x"), result("x"), call("y"), result("y"))
+	store, _ := newLog(t, ms...)
+	long := strings.Repeat("The migration was looked at in every detail. ", 8)
+	c := compactor(t, store, &compact.Options{KeepRecent: 30, Summarizer: compact.Scripted(compact.Reply{Text: long})})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	require.Contains(t, res.Result.Summary, "## Turn in progress\n[User]: and now?")
+}
+
+// However long a session is, its parts are merged within the requests that are allowed.
+func TestMergingStaysWithinTheCalls(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(800)...)
+	verbose := &probe{Summarizer: compact.Scripted(compact.Reply{Text: strings.Repeat("Something was said about the migration. ", 30)}), window: 16_000}
+	c := compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: verbose})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	require.LessOrEqual(t, verbose.most, 16_000)
+	require.LessOrEqual(t, verbose.calls, compact.DefaultMaxCalls)
+	require.Greater(t, verbose.calls, 10)
+}

@@ -32,7 +32,8 @@ func (f flaw) reason() ce.CompactionReason {
 }
 
 // judge strips what belongs to no summary from an answer and says what is wrong with the
-// rest. It looks at form only, not at what the text says.
+// rest. It looks at form only, not at what the text says. source is what the answer must
+// not copy; "": anything.
 func judge(text, source string) (string, flaw) {
 	if strings.TrimSpace(text) == "" {
 		return "", flawBlank

@@ -38,8 +38,8 @@ type piece struct {
 	tokens int
 }
 
-// pieces renders a list unit by unit. Units that say nothing are left out. active says
-// that calls without a result still run; else their run is over and each is closed once.
+// pieces renders a list unit by unit. Units that say nothing are left out. A call without
+// a result belongs to a run that is over, and is closed once.
 func (s *settings) pieces(ms []message.Message, limit renderLimits) []piece {
 	var out []piece
 	for u := range message.Units(ms) {

@@ -2,7 +2,9 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -27,6 +29,8 @@ type stage struct {
 	previous string
 	rules    instructionSet
 	names    []string
+	most     int  // tokens of the summary; 0: as long as any
+	merges   bool // the pieces are summaries
 }
 
 // run summarises a stage: in one request where the source fits, else part by part, and
@@ -39,11 +43,12 @@ func (j *job) run(ctx context.Context, st stage) (string, error) {
 	if len(parts) <= 1 {
 		return j.request(ctx, st, st.rules.task)
 	}
-	merged := stage{previous: st.previous, names: st.names, rules: st.rules}
+	merged := stage{previous: st.previous, names: st.names, rules: st.rules, merges: true}
 	merged.rules.task = mergeInstructions
 	for i, part := range parts {
 		one := stage{pieces: part, names: st.names, rules: instructionSet{sections: st.rules.sections}}
-		text, err := j.request(ctx, one, fmt.Sprintf(partInstructions, i+1, len(parts)))
+		one.most = max(minPart, limit/len(parts)) // so that the parts fit one request
+		text, err := orSource("", one.pieces)(j.request(ctx, one, fmt.Sprintf(partInstructions, i+1, len(parts))))
 		if err != nil {
 			return "", fmt.Errorf("summarising part %d of %d: %w", i+1, len(parts), err)
 		}
@@ -56,19 +61,34 @@ func (j *job) run(ctx context.Context, st stage) (string, error) {
 	return j.run(ctx, merged)
 }
 
+// orSource puts the source itself, behind what it updates, in the place of a summary that
+// is no shorter. It is for small parts of a whole, whose summary still gets shorter.
+func orSource(previous string, ps []piece) func(text string, err error) (string, error) {
+	return func(text string, err error) (string, error) {
+		if f := (*flawError)(nil); errors.As(err, &f) && f.flaw == flawLength {
+			return strings.TrimSpace(previous + "\n\n" + strings.Join(textsOf(ps), "\n\n")), nil
+		}
+		return text, err
+	}
+}
+
 // request asks for the summary of source that fits, dropping the oldest where the model
 // says that it does not.
 func (j *job) request(ctx context.Context, st stage, task string) (string, error) {
 	for {
 		rules := st.rules
 		rules.task = task
+		source, original := fence(textsOf(st.pieces)), ""
+		if !st.merges {
+			original = source
+		}
 		text, err := j.ask(ctx, Request{
-			Source:       fence(textsOf(st.pieces)),
+			Source:       source,
 			Previous:     st.previous,
 			Instructions: j.s.instructions(rules, j.focus),
 			TargetTokens: j.targetFor(st),
 			Identifiers:  st.names,
-		})
+		}, original)
 		if err == nil || !isTooLarge(err) || j.drops >= maxDrops || len(st.pieces) == 0 {
 			return text, err
 		}
@@ -79,11 +99,14 @@ func (j *job) request(ctx context.Context, st stage, task string) (string, error
 	}
 }
 
+// minPart is the least that the summary of a part gets, in tokens.
+const minPart = 128
+
 // targetFor is how long the summary of a stage may get: never longer than half of what it
 // replaces.
 func (j *job) targetFor(st stage) int {
 	have := sizeOf(st.pieces) + j.s.counter.Text(st.previous)
-	return max(minSummary/2, min(j.output(), have/2))
+	return max(minPart, min(j.output(), have/2, orInt(st.most, have)))
 }
 
 // sourceLimit is how much source one request can take: what the smallest window of the

@@ -80,7 +80,11 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 		}
 		st.pieces = j.render(history, st)
 		var err error
-		if text, err = j.run(ctx, st); err != nil {
+		text, err = j.run(ctx, st)
+		if len(turn) > 0 {
+			text, err = orSource(p.Previous, st.pieces)(text, err)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
@@ -94,6 +98,9 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 	}
 	st.pieces = j.render(turn, st)
 	begun, err := j.run(ctx, st)
+	if !alone { // the whole still gets shorter
+		begun, err = orSource("", st.pieces)(begun, err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("summarising the begun turn: %w", err)
 	}
