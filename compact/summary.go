@@ -64,6 +64,10 @@ func (j *job) write(ctx context.Context, p *Plan, need required) (string, error)
 	}
 }
 
+// smallShare is the part of a source, one in so many, from which on it has to get shorter
+// by itself.
+const smallShare = 4
+
 // fromModel asks for the summary of the history, and for one of a begun turn. A history
 // without messages keeps its previous summary as it is.
 func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []string) (string, error) {
@@ -81,7 +85,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 		st.pieces = j.render(history, st)
 		var err error
 		text, err = j.run(ctx, st)
-		if len(turn) > 0 {
+		if sizeOf(st.pieces) < p.Source/smallShare {
 			text, err = orSource(p.Previous, st.pieces)(text, err)
 		}
 		if err != nil {
@@ -98,7 +102,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 	}
 	st.pieces = j.render(turn, st)
 	begun, err := j.run(ctx, st)
-	if !alone { // the whole still gets shorter
+	if !alone && sizeOf(st.pieces) < p.Source/smallShare {
 		begun, err = orSource("", st.pieces)(begun, err)
 	}
 	if err != nil {
