@@ -44,7 +44,7 @@ func (t *Turn) assemble(ctx context.Context) error {
 	next.budget = p.TokenBudget
 	start := time.Now()
 	next.AssembleResult, err = turn.Assemble(ctx, t.engine.Handle, t.steps, p)
-	t.observe(ctx, Event{Operation: "assemble", Duration: time.Since(start), TokensAfter: next.EstimatedTokens}, err)
+	t.observe(ctx, Event{Operation: OpAssemble, Duration: time.Since(start), TokensAfter: next.EstimatedTokens}, err)
 	if err != nil {
 		if !t.engine.settles(ctx, err) {
 			return err
@@ -131,7 +131,7 @@ func (t *Turn) deliver(ctx context.Context) error {
 	}
 	start := time.Now()
 	err := turn.Deliver(ctx, t.engine.Handle, t.steps, t.ending())
-	t.observe(ctx, Event{Operation: "afterTurn", Reason: "tool loop", Duration: time.Since(start)}, err)
+	t.observe(ctx, Event{Operation: OpAfterTurn, Reason: "tool loop", Duration: time.Since(start)}, err)
 	switch {
 	case err == nil:
 		t.delivered = len(t.own.messages)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/lane"
@@ -70,27 +71,50 @@ var _ turn.Scheduler = background{}
 
 // Schedule implements [turn.Scheduler].
 func (b background) Schedule(ref ce.SessionRef, work func(ctx context.Context) error) bool {
-	h, e, log := b.v.h, b.v.engine, b.v.log.also()
+	h, e, log, w := b.v.h, b.v.engine, b.v.log.also(), b.v.witness()
 	h.engines.share(e)
 	name := laneKey(ref)
 	b.v.session.mu.Lock()
 	b.v.session.lane = name
 	b.v.session.mu.Unlock()
+	ctx := context.WithoutCancel(h.life)
+	start := time.Now()
+	w.observe(ctx, Event{Operation: OpBackground, Outcome: OutcomeScheduled}, nil)
 	taken := h.lane.Submit(name, lane.Work{
-		Run: work,
+		Run: func(ctx context.Context) error {
+			slow := time.AfterFunc(longWork, func() {
+				w.observe(ctx, Event{Operation: OpBackground, Outcome: OutcomeRunning, Duration: time.Since(start)}, nil)
+			})
+			defer slow.Stop()
+			return work(ctx)
+		},
 		Done: func(err error, ran bool) {
-			ctx := context.WithoutCancel(h.life)
-			if err != nil {
-				h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "background maintenance failed",
-					slog.String("session", ref.SessionID), slog.Any("error", err))
-			}
+			w.ended(ctx, start, err, ran)
 			h.finishWork(ctx, e, log)
 		},
 	})
 	if !taken {
-		h.finishWork(context.WithoutCancel(h.life), e, log)
+		w.ended(ctx, start, nil, false)
+		h.finishWork(ctx, e, log)
 	}
 	return taken
+}
+
+// longWork is after what time work in the background is told of again (OpenClaw
+// 2026.7.1).
+const longWork = 10 * time.Second
+
+// ended tells how work in the background went.
+func (w witness) ended(ctx context.Context, start time.Time, err error, ran bool) {
+	e := Event{Operation: OpBackground, Duration: time.Since(start)}
+	if !ran {
+		e.Outcome = OutcomeSkipped
+	}
+	w.observe(ctx, e, err)
+	if err != nil {
+		w.h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "background maintenance failed",
+			slog.String("session", w.session), slog.Any("error", err))
+	}
 }
 
 func (h *Host) finishWork(ctx context.Context, e *engine, log *sharedLog) {

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prompt"
 )
@@ -127,9 +129,13 @@ func (t *Turn) offerTools(ctx context.Context) error {
 	if t.opts.Tools != nil {
 		host = t.opts.Tools
 	}
+	start := time.Now()
 	own, err := ce.Tools(ctx, t.engine.Handle, ce.ToolsParams{
-		SessionRef: t.ref, Settings: t.settings(0, ""), Runtime: t.steps.Runtime(),
+		SessionRef: t.ref, Settings: t.settings(0, ""), Runtime: t.steps.RuntimeFor(turn.PurposeTools),
 	})
+	if err != nil || ce.HooksOf(t.engine.Handle).Has(ce.HookTools) {
+		t.observe(ctx, Event{Operation: OpTools, Duration: time.Since(start)}, err)
+	}
 	if err != nil {
 		if !t.engine.settles(ctx, err) {
 			return err

@@ -61,7 +61,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	res, err := v.ask(ctx, q)
 	done := squeezed{CompactResult: res, failure: err, before: before, delegated: v.builtins.Load() > used}
 	if err != nil {
-		v.observe(ctx, Event{Operation: "compact", Duration: time.Since(start)}, err)
+		v.observe(ctx, Event{Operation: OpCompact, Duration: time.Since(start)}, err)
 		if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
 			return done, err
 		}
@@ -73,7 +73,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 		return done, err
 	}
 	v.observe(ctx, Event{
-		Operation: "compact", Outcome: outcomeOf(done), Reason: string(done.Reason), Duration: time.Since(start),
+		Operation: OpCompact, Outcome: outcomeOf(done), Reason: string(done.Reason), Duration: time.Since(start),
 		TokensBefore: done.before, TokensAfter: done.after,
 	}, nil)
 	if !done.counts {
@@ -93,12 +93,23 @@ func (v *visit) ask(ctx context.Context, q squeeze) (ce.CompactResult, error) {
 	p := ce.CompactParams{
 		SessionRef: v.ref, Target: v.target(), TokenBudget: v.promptBudget(), CurrentTokens: q.current,
 		Force: q.force, Trigger: q.trigger, Goal: q.goal, CustomInstructions: q.instructions, ActiveTurn: q.active,
-		Settings: v.settings(v.promptBudget(), q.degraded), Runtime: v.steps.Runtime(),
+		Settings: v.settings(v.promptBudget(), q.degraded), Runtime: v.steps.RuntimeFor(purposeOf(q.trigger)),
 	}
 	if q.builtin {
-		return v.steps.Runtime().Compactor.CompactSession(ctx, p)
+		return p.Runtime.Compactor.CompactSession(ctx, p)
 	}
 	return v.engine.Compact(ctx, p)
+}
+
+// purposeOf is what model calls in a compaction are for.
+func purposeOf(t ce.CompactionTrigger) string {
+	switch t {
+	case ce.TriggerOverflow:
+		return turn.PurposeOverflow
+	case ce.TriggerTimeout:
+		return turn.PurposeTimeout
+	}
+	return turn.PurposeCompaction
 }
 
 // blameless reports whether err is held against no engine: a deadline, or what the
@@ -321,6 +332,7 @@ type builtin struct {
 // CompactSession implements [ce.Compactor].
 func (b builtin) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
 	b.runs.Add(1)
+	ctx = context.WithValue(ctx, payerKey{}, &b.witness)
 	if b.engine.Info().OwnsCompaction {
 		return b.inner.CompactSession(ctx, p)
 	}

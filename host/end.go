@@ -28,6 +28,9 @@ type Outcome struct {
 	Engine ce.Status
 	// Events are what happened in the turn.
 	Events []Event
+	// Spent is what the engine and compactions spent in the turn so far; maintenance in
+	// the background comes later, see [Host.Spent].
+	Spent Spending
 }
 
 // End ends the turn. failure is nil for one that went well; else it says why it
@@ -69,7 +72,7 @@ func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
 	t.finish(ctx, failure)
 	t.outcome = Outcome{
 		Session: t.ref, Reply: t.reply(), Messages: t.own.messages[:len(t.own.messages):len(t.own.messages)],
-		Engine: t.engine.Status(), Events: t.journal.all(),
+		Engine: t.engine.Status(), Events: t.journal.all(), Spent: t.journal.cost(),
 	}
 	t.remember(ctx)
 	t.h.calibrator.save(ctx)
@@ -84,6 +87,11 @@ const endGrace = 100 * time.Millisecond
 
 // finish delivers the turn.
 func (t *Turn) finish(ctx context.Context, failure error) {
+	if failure != nil {
+		if err := t.closeCalls(ctx); err != nil {
+			t.warn(ctx, "closing the turn's calls failed", err)
+		}
+	}
 	if failure != nil && !t.h.opts.DeliverFailedTurns {
 		t.session.left = leftover{rows: t.own, delivered: t.delivered, to: t.engine}
 		return
@@ -99,9 +107,7 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	if limit := t.engine.limits.EndOfTurn; limit > 0 {
 		end.Within = limit + endGrace
 	}
-	start := time.Now()
 	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
-	t.observe(ctx, Event{Operation: "commitTurn", Reason: string(done.Status), Duration: time.Since(start)}, done.Err)
 	if !errors.Is(done.Err, turn.ErrEndOfTurn) { // a slow engine is told of in the events
 		t.endErr = done.Err
 	}

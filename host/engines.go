@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"sync"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 )
@@ -31,6 +32,7 @@ func (e *engine) settles(ctx context.Context, err error) bool {
 type roster struct {
 	registry *ce.Registry
 	resolver chan struct{} // a token: one resolution at a time
+	closed   func(e *engine, took time.Duration, err error)
 
 	mu      sync.Mutex
 	sel     ce.Selection
@@ -39,8 +41,8 @@ type roster struct {
 	made    int // version that current was made from
 }
 
-func newRoster(r *ce.Registry, s ce.Selection) *roster {
-	return &roster{registry: r, sel: s, resolver: make(chan struct{}, 1)}
+func newRoster(r *ce.Registry, s ce.Selection, closed func(*engine, time.Duration, error)) *roster {
+	return &roster{registry: r, sel: s, resolver: make(chan struct{}, 1), closed: closed}
 }
 
 // choose changes the engine from the next lease on.
@@ -108,7 +110,7 @@ func (r *roster) release(e *engine) error {
 	last := e.retired && e.uses == 0
 	r.mu.Unlock()
 	if last {
-		return e.Close()
+		return r.end(e)
 	}
 	return nil
 }
@@ -126,7 +128,15 @@ func (r *roster) retire(e *engine) error {
 	if again || !idle {
 		return nil
 	}
-	return e.Close()
+	return r.end(e)
+}
+
+// end closes an engine that nobody needs any more.
+func (r *roster) end(e *engine) error {
+	start := time.Now()
+	err := e.Close()
+	r.closed(e, time.Since(start), err)
+	return err
 }
 
 // close retires the current engine.

@@ -2,16 +2,37 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/turn"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
 )
 
-// Operations of an [Event] that are no hooks of an engine; those have the names of
-// their hooks.
+// Operations of an [Event] that are hooks of the engine. The end of a turn is one
+// event, whichever of its hooks the engine has.
 const (
+	OpBootstrap    = "bootstrap"       // its reason is the boundary
+	OpMaintain     = turn.CallMaintain // its reason is that of the maintenance
+	OpTools        = "tools"
+	OpAssemble     = "assemble"
+	OpAfterTurn    = "afterTurn"     // in a tool loop
+	OpCommitTurn   = turn.CallCommit // the end of the turn
+	OpCompact      = "compact"
+	OpSessionEnded = "onSessionEnded"
+	OpClose        = "close" // of an engine that nobody needs any more
+)
+
+// Operations that are no hooks.
+const (
+	// OpModel is a request of the turn to the model, OpComplete one of an engine or of a
+	// compaction; the latter's reason is the hook that it was made in.
+	OpModel    = "model"
+	OpComplete = "complete"
 	// OpBeforeCompaction and OpAfterCompaction stand around a compaction: that of an
 	// engine which owns compaction, else the built-in one when it runs. The second one
 	// comes only when the compaction counts.
@@ -23,6 +44,9 @@ const (
 	OpPreflight = "preflight"
 	// OpDropOldest tells that the oldest messages are left out of what is sent.
 	OpDropOldest = "drop_oldest"
+	// OpBackground is the progress of maintenance in the background: its outcome is
+	// scheduled, running where it takes long, and then how it ended.
+	OpBackground = "background"
 	// OpState tells that a session's stored state was missing parts and starts anew.
 	OpState = "state"
 )
@@ -34,24 +58,57 @@ const (
 	OutcomeSkipped = "skipped"
 	// OutcomeFallback: the engine failed, and legacy answered.
 	OutcomeFallback = "fallback"
+	// OutcomeScheduled and OutcomeRunning are about work in the background.
+	OutcomeScheduled = "scheduled"
+	OutcomeRunning   = "running"
 )
 
-// An Event is something that happened in a turn. It never has text of messages.
+// An Event is something that happened in a turn, or in the background. But for Err it
+// never has text that may be of a message.
 type Event struct {
-	// Operation is a hook ("assemble") or one of the constants, Engine the id of who
-	// answers, Outcome how it went.
+	// Operation is a hook or one of the other constants, Engine the id of who answers,
+	// Outcome how it went.
 	Operation, Engine, Outcome string
-	// Reason is a code or, after a failure, the error's text; "": none.
-	Reason                    string
-	SessionID                 string
+	// Reason is a code; "": none. After a failure it is error, panic, contract, deadline,
+	// cancelled, host or unavailable.
+	Reason    string
+	SessionID string
+	// Err is what failed; nil: nothing did. Its text may quote messages.
+	Err                       error
 	Duration                  time.Duration
 	TokensBefore, TokensAfter int // of the context; 0: unknown
+	// InputTokens and OutputTokens are what the provider counted for a request, the
+	// former with what came from its cache; 0: unknown.
+	InputTokens, OutputTokens int
+}
+
+// costing returns e with what a request cost.
+func (e Event) costing(u *message.Usage) Event {
+	if u != nil {
+		e.InputTokens, e.OutputTokens = tokens.PromptTokens(*u), u.Output
+	}
+	return e
 }
 
 // An Observer is told what happens, in order within a turn. Observe returns soon:
-// the turn waits for it. Calls for different sessions may run concurrently.
+// the turn waits for it. Calls for different sessions may run concurrently, and for one
+// session those about the background.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
+}
+
+// Observers returns an Observer that tells each of os, in order. nil ones are left out.
+func Observers(os ...Observer) Observer {
+	return observers(slices.DeleteFunc(slices.Clone(os), func(o Observer) bool { return o == nil }))
+}
+
+type observers []Observer
+
+// Observe implements [Observer].
+func (os observers) Observe(ctx context.Context, e Event) {
+	for _, o := range os {
+		o.Observe(ctx, e)
+	}
 }
 
 // A witness knows whom to tell what happens in a session. It is a value that does
@@ -61,12 +118,26 @@ type witness struct {
 	engine  *engine
 	session string
 	journal *journal
+	known   *session
 }
 
 // A journal is what happened in a visit.
 type journal struct {
 	mu     sync.Mutex
 	events []Event
+	spent  Spending
+}
+
+func (j *journal) spend(u *message.Usage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.spent.add(u)
+}
+
+func (j *journal) cost() Spending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.spent
 }
 
 func (j *journal) add(e Event) {
@@ -82,7 +153,7 @@ func (j *journal) all() []Event {
 }
 
 func (v *visit) witness() witness {
-	return witness{h: v.h, engine: v.engine, session: v.ref.SessionID, journal: v.journal}
+	return witness{h: v.h, engine: v.engine, session: v.ref.SessionID, journal: v.journal, known: v.session}
 }
 
 func (v *visit) observe(ctx context.Context, e Event, err error) { v.witness().observe(ctx, e, err) }
@@ -93,7 +164,7 @@ func (w witness) observe(ctx context.Context, e Event, err error) {
 	e.Engine, e.SessionID = status.Answering, w.session
 	switch {
 	case err != nil:
-		e.Outcome, e.Reason = OutcomeFailed, err.Error()
+		e.Outcome, e.Reason, e.Err = OutcomeFailed, classOf(err), err
 	case e.Outcome != "":
 	case status.Degraded():
 		e.Outcome = OutcomeFallback
@@ -104,9 +175,7 @@ func (w witness) observe(ctx context.Context, e Event, err error) {
 		e.Outcome = OutcomeOK
 	}
 	w.journal.add(e)
-	if o := w.h.opts.Observer; o != nil {
-		o.Observe(ctx, e)
-	}
+	w.h.tell(ctx, e)
 }
 
 func quarantineReason(s ce.Status) string {
@@ -114,4 +183,37 @@ func quarantineReason(s ce.Status) string {
 		return ""
 	}
 	return s.Quarantine.Operation + " " + s.Quarantine.Class
+}
+
+// tell calls the observer.
+func (h *Host) tell(ctx context.Context, e Event) {
+	if o := h.opts.Observer; o != nil {
+		o.Observe(ctx, e)
+	}
+}
+
+// classOf is the reason of a failure.
+func classOf(err error) string {
+	var (
+		panicked    *ce.PanicError
+		contract    *ce.ContractError
+		deadline    *ce.DeadlineError
+		lent        *ce.HostError
+		unavailable *ce.EngineUnavailableError
+	)
+	switch {
+	case errors.As(err, &unavailable):
+		return "unavailable"
+	case errors.As(err, &panicked):
+		return "panic"
+	case errors.As(err, &contract):
+		return "contract"
+	case errors.As(err, &deadline), errors.Is(err, turn.ErrEndOfTurn), errors.Is(err, context.DeadlineExceeded):
+		return "deadline"
+	case errors.As(err, &lent):
+		return "host"
+	case errors.Is(err, context.Canceled), errors.Is(err, ce.ErrClosed):
+		return "cancelled"
+	}
+	return "error"
 }

@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/internal/lane"
+	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/report"
 	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -29,6 +32,8 @@ type Host struct {
 	warm    warm
 
 	calibrator *calibrator
+	// defaultModel is the last description of the host's default model; nil: none yet.
+	defaultModel atomic.Pointer[ModelInfo]
 
 	// life ends with Close. What runs in a turn ends with it.
 	life context.Context
@@ -52,9 +57,10 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 	o := opts.withDefaults()
 	h := &Host{
 		opts: o, store: store, meter: tokens.NewMeter(o.Estimator, nil),
-		engines: newRoster(o.Registry, o.Selection), open: newSessions(), lane: lane.New(),
+		open: newSessions(), lane: lane.New(),
 		turns: map[*Turn]struct{}{},
 	}
+	h.engines = newRoster(o.Registry, o.Selection, h.closedEngine)
 	h.calibrator = newCalibrator(&h.opts)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	if h.opts.Compactor == nil {
@@ -69,13 +75,28 @@ func New(store transcript.Store, opts *Options) (*Host, error) {
 
 // builtinCompactor is the compaction of a host that brings none of its own.
 func (h *Host) builtinCompactor() (ce.Compactor, error) {
-	opts := &compact.Options{
-		Estimator: h.meter, Extractive: compact.PolicyPressure, Now: h.opts.Now, Logger: h.opts.Logger,
+	var o compact.Options
+	if h.opts.Compaction != nil {
+		o = *h.opts.Compaction
 	}
-	if h.opts.Model != nil {
-		opts.Summarizer = compact.WithCompleter(completer{h: h})
+	if o.Estimator == nil {
+		o.Estimator = h.meter
 	}
-	return compact.New(h.store, opts)
+	if o.Now == nil {
+		o.Now = h.opts.Now
+	}
+	if o.Logger == nil {
+		o.Logger = h.opts.Logger
+	}
+	if o.Summarizer == nil {
+		if o.Extractive == "" {
+			o.Extractive = compact.PolicyPressure
+		}
+		if h.opts.Model != nil {
+			o.Summarizer = summarizer{compact.WithCompleter(completer{h: h, purpose: turn.PurposeCompaction}), h}
+		}
+	}
+	return compact.New(h.store, &o)
 }
 
 // Select changes the engine from the next turn on. The transcript stays; the new
@@ -116,7 +137,12 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 		return fmt.Errorf("ending session %q: %w", ref.SessionID, err)
 	}
 	defer h.release(ctx, e)
+	start := time.Now()
 	err = ce.OnSessionEnded(ctx, e.Handle, ce.SessionEndedParams{SessionRef: ref, Reason: reason, Successor: successor})
+	if err != nil || ce.HooksOf(e.Handle).Has(ce.HookSessionEnded) {
+		w := witness{h: h, engine: e, session: ref.SessionID, journal: &journal{}, known: &session{}}
+		w.observe(ctx, Event{Operation: OpSessionEnded, Reason: string(reason), Duration: time.Since(start)}, err)
+	}
 	h.open.forget(ref.SessionID)
 	err = errors.Join(err, h.warm.drop(ref.SessionID))
 	if reason == ce.BoundaryDeleted {
@@ -206,6 +232,12 @@ func (h *Host) bound(ctx context.Context) (context.Context, func()) {
 		stop()
 		cancel(nil)
 	}
+}
+
+// closedEngine tells that an engine was closed.
+func (h *Host) closedEngine(e *engine, took time.Duration, err error) {
+	w := witness{h: h, engine: e, journal: &journal{}}
+	w.observe(context.WithoutCancel(h.life), Event{Operation: OpClose, Duration: took}, err)
 }
 
 // lease returns the engine for a piece of work. That a former engine did not

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prompt"
 	"github.com/go-contextengine/contextengine/prune"
@@ -47,6 +48,13 @@ type Options struct {
 	// Optional. If nil, tool results are cut to the caps of prune.ToolResults where the
 	// window is known; a function that returns nil leaves everything as it is.
 	Passes func(ref ce.SessionRef) []prune.Pass
+	// AllowModelOverride says whether an engine, by its id, may ask for another model than
+	// the session's. Optional. If nil, none may.
+	AllowModelOverride func(engine, model string) bool
+	// Compaction configures the built-in compaction of package compact; a Compactor
+	// replaces it. Optional. What it leaves out is the host's: Estimator, Now, Logger, the
+	// Summarizer over Model and, without a Summarizer of its own, extraction under pressure.
+	Compaction *compact.Options
 	// Citations is passed on to engines.
 	Citations ce.CitationsMode
 	// State keeps what a session's log does not say. Optional. If nil, memory.

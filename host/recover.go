@@ -8,7 +8,9 @@ import (
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
+	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prune"
+	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // maxCompactions is how often a turn compacts for one purpose until the provider
@@ -28,6 +30,7 @@ type tries struct {
 	timeouts  int // compactions after a timeout
 	automatic int // automatic compactions that freed nothing
 	rescued   bool
+	silent    bool // a reply told of an overflow by its usage alone
 }
 
 // An OverflowError is how a turn ends whose request the provider finds too large
@@ -187,6 +190,33 @@ func (t *Turn) recoverByTruncation(context.Context, error) (string, error) {
 	t.shortened, t.request = true, nil
 	return "", nil
 }
+
+// Overflowed looks at a reply before it is stored: an error when the reply tells that
+// its request did not fit the model's window, nil otherwise. Hand the error to Recover,
+// and store the reply only if that does not help. Besides failed replies that say so,
+// there are providers that cut the request in silence: then the usage tells, and only
+// the first such reply of a turn is held against it.
+func (t *Turn) Overflowed(reply message.Message) error {
+	if !compact.ReplyOverflowed(reply, t.model.Budget.Window) {
+		return nil
+	}
+	over := &compact.TooLargeError{Err: errSilentOverflow}
+	if reply.Usage != nil {
+		over.Observed = tokens.PromptTokens(*reply.Usage)
+	}
+	if reply.Failed() {
+		over.Err = errors.New(reply.ErrorMessage)
+		over.Observed, _ = compact.ObservedTokens(over.Err)
+		return over
+	}
+	if t.tries.silent {
+		return nil
+	}
+	t.tries.silent = true
+	return over
+}
+
+var errSilentOverflow = errors.New("the provider counted more than the model's window")
 
 // isTimeout reports whether the provider took too long.
 func isTimeout(err error) bool {

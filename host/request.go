@@ -23,6 +23,8 @@ type Request struct {
 	// Temperature and Purpose are set in requests of an engine or of a compaction.
 	Temperature *float64 // nil: the provider's default
 	Purpose     string   // "": the turn itself
+	// Caller is the hook that an engine asks in, whatever purpose it names. "": none.
+	Caller string
 }
 
 // Request returns what to send now. After the end of the turn it returns the last

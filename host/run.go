@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/message"
@@ -38,19 +39,12 @@ func (t *Turn) loop(ctx context.Context) error {
 	ctx, stop := t.h.bound(ctx)
 	defer stop()
 	for {
-		reply, err := t.h.opts.Model.Complete(ctx, t.Request())
+		reply, again, err := t.ask(ctx)
 		if err != nil {
-			again, failure := t.Recover(ctx, err)
-			switch {
-			case again:
-				continue
-			case failure != nil:
-				return fmt.Errorf("asking the model: %w", failure)
-			}
-			return fmt.Errorf("asking the model: %w", err)
+			return err
 		}
-		if reply.Role == "" {
-			reply.Role = message.RoleAssistant
+		if again {
+			continue
 		}
 		if err := t.Append(ctx, reply); err != nil {
 			return err
@@ -71,6 +65,38 @@ func (t *Turn) loop(ctx context.Context) error {
 	}
 }
 
+// ask asks the model once. again: the request has to be sent anew.
+func (t *Turn) ask(ctx context.Context) (reply message.Message, again bool, _ error) {
+	start := time.Now()
+	reply, err := t.h.complete(ctx, t.Request())
+	t.observe(ctx, Event{Operation: OpModel, Duration: time.Since(start)}.costing(reply.Usage), err)
+	if err != nil {
+		if again, failure := t.Recover(ctx, err); again || failure != nil {
+			return reply, again, wrapAsking(failure)
+		}
+		return reply, false, errors.Join(wrapAsking(err), t.persistPartial(ctx, reply, err))
+	}
+	over := t.Overflowed(reply)
+	if over == nil {
+		return reply, false, nil
+	}
+	again, failure := t.Recover(ctx, over)
+	switch {
+	case again:
+		return reply, true, nil
+	case reply.Failed(), isEmpty(reply):
+		return reply, false, wrapAsking(errors.Join(failure, t.persistPartial(ctx, reply, over)))
+	}
+	return reply, false, nil // the model did answer
+}
+
+func wrapAsking(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("asking the model: %w", err)
+}
+
 // persistLate stores the results of a turn that was aborted, so that its calls
 // are closed.
 func (t *Turn) persistLate(ctx context.Context, results []message.Message) error {
@@ -80,6 +106,7 @@ func (t *Turn) persistLate(ctx context.Context, results []message.Message) error
 	if t.ended {
 		return ErrTurnEnded
 	}
+	t.running = true
 	return t.persist(ctx, results...)
 }
 

@@ -42,6 +42,7 @@ type record struct {
 	Window         int               `json:"window,omitempty"`
 	Reserve        int               `json:"reserve,omitempty"`
 	Precheck       *Precheck         `json:"precheck,omitempty"`
+	Spent          Spending          `json:"spent,omitzero"`
 }
 
 // recall reads the session's stored state, once. What is missing or torn starts

@@ -120,7 +120,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	out, err = h.Run(t.Context(), ref("s"), message.User("z"), nil)
 	require.NoError(t, err)
 	require.Equal(t, host.OpState, out.Events[0].Operation)
-	require.Contains(t, out.Events[0].Reason, "torn")
+	require.ErrorIs(t, out.Events[0].Err, host.ErrTornState)
 	require.Zero(t, h.Status(ref("s")).Used)
 	require.NoError(t, h.EndSession(t.Context(), ref("s"), ce.BoundaryDeleted, ce.SessionRef{}))
 	stop()

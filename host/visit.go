@@ -65,6 +65,10 @@ func (v *visit) open(ctx context.Context, p purpose) error {
 	if v.model, err = h.opts.Models(ctx, p.model); err != nil {
 		return fmt.Errorf("describing model %q: %w", p.model, err)
 	}
+	if p.model == "" {
+		described := v.model
+		v.h.defaultModel.Store(&described)
+	}
 	if err := v.guardWindow(ctx); err != nil {
 		return err
 	}
@@ -144,16 +148,31 @@ func (v *visit) lend() {
 	}
 	rt.Compactor = builtin{v.h.opts.Compactor, v.builtins, v.witness()}
 	if v.h.opts.Model != nil {
-		rt.Completer = completer{h: v.h, model: v.model.ID, engine: v.engine.Info().ID}
+		rt.Completer = v.completer("")
 	}
 	v.steps = turn.Lend(v.ref, v.target(), v.log, rt)
+	if v.h.opts.Model != nil {
+		v.steps.Completer = v.completer
+	}
+	w := v.witness()
+	v.steps.Observe = func(ctx context.Context, c turn.Call) {
+		w.observe(ctx, Event{Operation: c.Hook, Reason: c.Reason, Duration: c.Took}, c.Err)
+	}
 	v.steps.Logger = v.h.opts.Logger
 	v.steps.Background = background{v}
 }
 
+// completer is the model as the engine is lent it in one hook.
+func (v *visit) completer(purpose string) ce.Completer {
+	w := v.witness()
+	return completer{h: v.h, model: v.model.ID, engine: v.engine.Info().ID, purpose: purpose, payer: &w}
+}
+
 // refresh tells the engine the present numbers in the calls to come.
 func (v *visit) refresh() {
-	v.steps.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = v.estimated(v.session.used()) })
+	v.steps.SetRuntime(func(rt *ce.RuntimeContext) {
+		rt.CurrentTokens, rt.TokenBudget = v.estimated(v.session.used()), v.promptBudget()
+	})
 }
 
 func (v *visit) target() ce.SessionTarget {
@@ -181,7 +200,7 @@ func (v *visit) bootstrap(ctx context.Context, boundary ce.Boundary, previous ce
 		Boundary: boundary, Previous: previous, Settings: v.settings(0, ""),
 	})
 	if err != nil || ce.HooksOf(v.engine.Handle).Has(ce.HookBootstrap) {
-		v.observe(ctx, Event{Operation: "bootstrap", Reason: string(boundary), Duration: time.Since(start)}, err)
+		v.observe(ctx, Event{Operation: OpBootstrap, Reason: string(boundary), Duration: time.Since(start)}, err)
 	}
 	switch {
 	case err == nil:

@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // ErrClosed is the cause of the context of work that a closed Lane cuts short.
 var ErrClosed = errors.New("background lane closed")
 
+// closeGrace is how long Close waits for work whose context it ended.
+const closeGrace = 100 * time.Millisecond
+
 // Work is one piece of background work.
 type Work struct {
-	// Run does it. Its context ends with the Lane.
+	// Run does it. Its context ends when a closed Lane has waited long enough.
 	Run func(ctx context.Context) error
 	// Done is called once, whatever happened: with the error of Run, or with ran false
 	// when the work was superseded or the Lane was closed before it started. A panic of
@@ -158,14 +162,32 @@ func (l *Lane) Drain(ctx context.Context) error {
 	}
 }
 
-// Close takes no more work, ends the context of what runs, drops what waits, and
-// waits for the rest until ctx is done. It is idempotent.
+// Close takes no more work, drops what waits, and lets what runs come to its end
+// until ctx is done. Then it ends the context of that work, and waits a moment longer.
+// The error tells of work that goes on all the same; its Done is called when it ends.
+// It is idempotent.
 func (l *Lane) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
+	var dropped []*Work
+	for _, q := range l.keys {
+		if q.next != nil {
+			dropped = append(dropped, q.next)
+			q.next = nil
+		}
+	}
 	l.mu.Unlock()
+	for _, w := range dropped {
+		w.done(nil, false)
+	}
+	err := l.Drain(ctx)
 	l.end(ErrClosed)
-	if err := l.Drain(ctx); err != nil {
+	if err == nil {
+		return nil
+	}
+	grace, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeGrace, err)
+	defer cancel()
+	if err := l.Drain(grace); err != nil {
 		return fmt.Errorf("closing the background lane: %w", err)
 	}
 	return nil

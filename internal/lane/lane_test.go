@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,24 +65,41 @@ func TestSpec01_15_11_ManyRequestsBecomeOneRerun(t *testing.T) {
 	})
 }
 
-func TestCloseCutsShortAndDropsReruns(t *testing.T) {
+func TestSpec01_15_11_CloseCancelsRerunsAndDrains(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r, first := lane.New(), &record{}, make(chan struct{})
+		require.True(t, l.Submit("k", r.work("a", first)))
+		synctest.Wait()
+		require.True(t, l.Submit("k", r.work("b", nil)))
+		time.AfterFunc(time.Second, func() { close(first) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, l.Close(ctx))
+		require.NoError(t, l.Close(ctx))
+		require.False(t, l.Submit("k", r.work("c", nil)))
+		require.Equal(t, []string{"a starts", "b done err=<nil> ran=false", "a done err=<nil> ran=true"}, r.lines)
+	})
+}
+
+func TestCloseCutsShortAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, r := lane.New(), &record{}
 		require.True(t, l.Submit("k", r.work("a", nil)))
 		synctest.Wait()
-		require.True(t, l.Submit("k", r.work("b", nil)))
-		require.NoError(t, l.Close(t.Context()))
-		require.NoError(t, l.Close(t.Context()))
-		require.False(t, l.Submit("k", r.work("c", nil)))
-		require.Equal(t, []string{"a starts", "a done err=background lane closed ran=true", "b done err=<nil> ran=false"}, r.lines)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, l.Close(ctx))
+		require.Equal(t, []string{"a starts", "a done err=background lane closed ran=true"}, r.lines)
 	})
 }
 
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	t.Parallel()
-	l, deaf := lane.New(), make(chan struct{})
-	require.True(t, l.Submit("k", lane.Work{Run: func(context.Context) error { <-deaf; return nil }}))
+	l, started, deaf := lane.New(), make(chan struct{}), make(chan struct{})
+	require.True(t, l.Submit("k", lane.Work{Run: func(context.Context) error { close(started); <-deaf; return nil }}))
+	<-started
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	require.ErrorContains(t, l.Close(ctx), "enough")

@@ -53,7 +53,9 @@ func Finish(ctx context.Context, e ce.ContextEngine, s *Session, end Ending) Fin
 	if end.Failed && !end.DeliverFailed {
 		return Finished{}
 	}
+	start := time.Now()
 	res, err := s.commit(ctx, e, end)
+	s.observe(ctx, start, Call{Hook: CallCommit, Reason: string(res.Status), Err: err})
 	if err != nil {
 		s.warn(ctx, "delivering the turn failed", err)
 		return Finished{Err: err}
@@ -91,7 +93,7 @@ func (s *Session) afterTurn(end Ending) ce.AfterTurnParams {
 	return ce.AfterTurnParams{
 		SessionRef: s.Ref, Target: s.Target, Messages: ms, PrePromptMessageCount: count,
 		AutoCompactionSummary: end.AutoCompactionSummary, IsHeartbeat: end.IsHeartbeat,
-		TokenBudget: end.TokenBudget, Settings: end.Settings, Runtime: s.runtime,
+		TokenBudget: end.TokenBudget, Settings: end.Settings, Runtime: s.RuntimeFor(PurposeAfterTurn),
 	}
 }
 
@@ -110,7 +112,7 @@ func Maintain(ctx context.Context, e ce.ContextEngine, s *Session, u Upkeep) (tr
 		return transcript.RewriteResult{}, nil
 	}
 	p := ce.MaintainParams{SessionRef: s.Ref, Target: s.Target, Log: s.reader, Reason: u.Reason, Settings: u.Settings}
-	rt := *s.runtime
+	rt := *s.RuntimeFor(PurposeOf(u.Reason))
 	rt.Rewriter = s.rewriter
 	background := u.Reason == ce.MaintainTurn && s.Background != nil && e.Info().TurnMaintenance == ce.MaintenanceBackground
 	if !background {
@@ -130,8 +132,31 @@ func Maintain(ctx context.Context, e ce.ContextEngine, s *Session, u Upkeep) (tr
 	return transcript.RewriteResult{}, nil
 }
 
+// Names of observed calls.
+const (
+	CallCommit   = "commitTurn"
+	CallMaintain = "maintain"
+)
+
+// A Call is one call of the engine, after it.
+type Call struct {
+	Hook   string // CallCommit or CallMaintain
+	Reason string // of the maintenance, or the status of the commit
+	Err    error
+	Took   time.Duration
+}
+
+func (s *Session) observe(ctx context.Context, start time.Time, c Call) {
+	if s.Observe != nil {
+		c.Took = time.Since(start)
+		s.Observe(ctx, c)
+	}
+}
+
 func (s *Session) maintain(ctx context.Context, e ce.ContextEngine, p ce.MaintainParams) (transcript.RewriteResult, error) {
+	start := time.Now()
 	res, err := ce.Maintain(ctx, e, p)
+	s.observe(ctx, start, Call{Hook: CallMaintain, Reason: string(p.Reason), Err: err})
 	if err == nil && res.Changed {
 		s.logger().LogAttrs(ctx, slog.LevelInfo, "maintenance changed the transcript",
 			slog.String("session", s.Ref.SessionID), slog.String("reason", string(p.Reason)),

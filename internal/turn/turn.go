@@ -24,10 +24,17 @@ type Session struct {
 	// everything runs in the foreground.
 	Background Scheduler
 	Logger     *slog.Logger // nil: discard
+	// Completer makes what is lent for model calls in one hook, which purpose names.
+	// nil: what Lend got, in every hook.
+	Completer func(purpose string) ce.Completer
+	// Observe is told of the end of the turn and of maintenance, in order, where and
+	// when they run. nil: nobody is.
+	Observe func(ctx context.Context, c Call)
 
 	reader   transcript.Reader
 	rewriter ce.Rewriter
 	runtime  *ce.RuntimeContext
+	byHook   map[string]*ce.RuntimeContext
 }
 
 // A Scheduler runs work for a session some time later, one at a time and never
@@ -50,11 +57,43 @@ func Lend(ref ce.SessionRef, target ce.SessionTarget, log transcript.Log, rt ce.
 // Runtime is what is lent in every hook but Maintain. Read-only.
 func (s *Session) Runtime() *ce.RuntimeContext { return s.runtime }
 
+// Purposes of model calls by an engine (OpenClaw 2026.7.1 where that has them).
+const (
+	PurposeBootstrap  = "context-engine.bootstrap"
+	PurposeAssemble   = "context-engine.assemble"
+	PurposeAfterTurn  = "context-engine.after-turn"
+	PurposeTools      = "context-engine.tools"
+	PurposeCompaction = "context-engine.compaction"
+	PurposeOverflow   = "context-engine.overflow-compaction"
+	PurposeTimeout    = "context-engine.timeout-compaction"
+)
+
+// PurposeOf is the purpose of model calls in maintenance.
+func PurposeOf(r ce.MaintainReason) string { return "context-engine." + string(r) + ".maintenance" }
+
+// RuntimeFor is what is lent in one hook. Read-only.
+func (s *Session) RuntimeFor(purpose string) *ce.RuntimeContext {
+	if s.Completer == nil {
+		return s.runtime
+	}
+	if rt := s.byHook[purpose]; rt != nil {
+		return rt
+	}
+	rt := *s.runtime
+	rt.Completer = s.Completer(purpose)
+	lent := ce.LendRuntime(rt)
+	if s.byHook == nil {
+		s.byHook = map[string]*ce.RuntimeContext{}
+	}
+	s.byHook[purpose] = lent
+	return lent
+}
+
 // SetRuntime changes what is lent from the next call on.
 func (s *Session) SetRuntime(change func(*ce.RuntimeContext)) {
 	rt := *s.runtime
 	change(&rt)
-	s.runtime = ce.LendRuntime(rt)
+	s.runtime, s.byHook = ce.LendRuntime(rt), nil
 }
 
 func (s *Session) logger() *slog.Logger {
@@ -81,7 +120,7 @@ func Bootstrap(ctx context.Context, e ce.ContextEngine, s *Session, b Beginning)
 	}
 	res, err := ce.Bootstrap(ctx, e, ce.BootstrapParams{
 		SessionRef: s.Ref, Target: s.Target, Log: s.reader,
-		Boundary: b.Boundary, Previous: b.Previous, Settings: b.Settings, Runtime: s.runtime,
+		Boundary: b.Boundary, Previous: b.Previous, Settings: b.Settings, Runtime: s.RuntimeFor(PurposeBootstrap),
 	})
 	if err != nil {
 		return res, err
@@ -104,7 +143,7 @@ type Beginning struct {
 // without a list for a non-empty input is a [*ce.ContractError], also from an
 // engine that no guard watches.
 func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.AssembleParams) (ce.AssembleResult, error) {
-	p.SessionRef, p.Runtime = s.Ref, s.runtime
+	p.SessionRef, p.Runtime = s.Ref, s.RuntimeFor(PurposeAssemble)
 	all := p.Messages
 	p.Messages, _ = hide(all, 0)
 	if p.Messages == nil {
