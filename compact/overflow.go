@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 //     [OverflowSigns].
 //   - Rate limits, quotas and billing are not overflows, even where they count tokens.
 //   - A failed summary request is not: compacting again would fail the same way.
+//   - The end of a Go context is not, although its text sounds like one.
 func IsContextOverflow(err error) bool {
 	if err == nil {
 		return false
@@ -27,12 +29,20 @@ func IsContextOverflow(err error) bool {
 	if tl := (*TooLargeError)(nil); errors.As(err, &tl) {
 		return true
 	}
-	s := OverflowSignsOf(err.Error())
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	text := goContext.ReplaceAllString(err.Error(), "")
+	s := OverflowSignsOf(text)
 	if s.CompactionFailed {
 		return false
 	}
-	return s.Likely || s.Reply && !isVetoed(strings.ToLower(err.Error()))
+	return s.Likely || s.Reply && !isVetoed(strings.ToLower(text))
 }
+
+// goContext is what Go says of a request that took too long, which speaks of a context
+// that something exceeded.
+var goContext = regexp.MustCompile(`(?i)context (?:deadline exceeded|cancell?ed)|client\.timeout exceeded[^)]*`)
 
 // ObservedTokens returns the size of the prompt that the provider counted, when err
 // tells it. Hosts pass it on as the observed size of the context.
@@ -107,16 +117,16 @@ func promptTokens(u *message.Usage) (int, bool) {
 	if u == nil {
 		return 0, false
 	}
-	var context struct {
+	var report struct {
 		State        string
 		PromptTokens *int
 	}
-	if raw := u.Extra["contextUsage"]; raw != nil && json.Unmarshal(raw, &context) == nil {
+	if raw := u.Extra["contextUsage"]; raw != nil && json.Unmarshal(raw, &report) == nil {
 		switch {
-		case context.State == "unavailable":
+		case report.State == "unavailable":
 			return 0, false
-		case context.State == "available" && context.PromptTokens != nil:
-			return *context.PromptTokens, true
+		case report.State == "available" && report.PromptTokens != nil:
+			return *report.PromptTokens, true
 		}
 	}
 	return u.Input + u.CacheRead, true

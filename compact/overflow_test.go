@@ -29,6 +29,7 @@ func TestIsContextOverflow(t *testing.T) {
 		{name: "quota", text: "You exceeded your current quota: input token limit"},
 		{name: "billing", text: "402 payment required: prompt exceeds your credit balance"},
 		{name: "the summary request itself", text: "summarization failed: prompt is too long"},
+		{name: "Go deadline", text: `Post "https://api.example/v1": request canceled: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`},
 		{name: "network", text: "connection reset by peer"},
 		{name: "empty"},
 	}

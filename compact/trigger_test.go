@@ -395,3 +395,32 @@ func TestC1_LeftOverOfAnotherProgram(t *testing.T) {
 	_, repair = message.RepairPairs(message.ForModel(view(t, log).Messages), nil)
 	require.Zero(t, repair, "what was left over is in the summary now")
 }
+
+func TestC3_LaterResultStillPairs(t *testing.T) {
+	t.Parallel()
+	open := message.Assistant(message.ToolCall("c7", "read", nil), message.ToolCall("c8", "read", nil))
+	store, log := newLog(t, append(talk(10), message.User("go on"), open, result("c7"))...)
+	c := compactor(t, store, &compact.Options{KeepRecent: 1, Summarizer: brief()})
+	p := manual()
+	p.ActiveTurn = true
+	res, err := c.CompactSession(t.Context(), p)
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	appendAll(t, log, result("c8"))
+	_, repair := message.RepairPairs(message.ForModel(view(t, log).Messages), nil)
+	require.Zero(t, repair)
+}
+
+func TestC3_AbortedCallsAreClosedOnce(t *testing.T) {
+	t.Parallel()
+	open := message.Assistant(message.ToolCall("c7", "read", nil), message.ToolCall("c8", "read", nil))
+	store, log := newLog(t, append(talk(10), message.User("go on"), open, result("c7"), message.User("stop"))...)
+	c := compactor(t, store, &compact.Options{KeepRecent: 100, Summarizer: brief()})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	ms, repair := message.RepairPairs(message.ForModel(view(t, log).Messages), nil)
+	require.Equal(t, message.Repair{AddedResults: 1}, repair)
+	_, repair = message.RepairPairs(ms, nil)
+	require.Zero(t, repair)
+}
