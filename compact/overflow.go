@@ -21,7 +21,8 @@ import (
 //     [OverflowSigns].
 //   - Rate limits, quotas and billing are not overflows, even where they count tokens.
 //   - A failed summary request is not: compacting again would fail the same way.
-//   - The end of a Go context is not, although its text sounds like one.
+//   - The end of a Go context is not, and neither is asking for too much output, although
+//     their texts sound like it.
 func IsContextOverflow(err error) bool {
 	if err == nil {
 		return false
@@ -34,11 +35,14 @@ func IsContextOverflow(err error) bool {
 	}
 	text := goContext.ReplaceAllString(err.Error(), "")
 	s := OverflowSignsOf(text)
-	if s.CompactionFailed {
+	if s.CompactionFailed || !s.Strict && outputLimit.MatchString(text) {
 		return false
 	}
 	return s.Likely || s.Reply && !isVetoed(strings.ToLower(text))
 }
+
+// outputLimit is the answer to a request for more output than a model gives.
+var outputLimit = regexp.MustCompile(`(?i)maximum (?:allowed )?(?:number of )?output tokens|max_(?:output_|completion_)tokens.*(?:too large|at most)`)
 
 // goContext is what Go says of a request that took too long, which speaks of a context
 // that something exceeded.

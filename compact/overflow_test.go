@@ -30,6 +30,7 @@ func TestIsContextOverflow(t *testing.T) {
 		{name: "billing", text: "402 payment required: prompt exceeds your credit balance"},
 		{name: "the summary request itself", text: "summarization failed: prompt is too long"},
 		{name: "Go deadline", text: `Post "https://api.example/v1": request canceled: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`},
+		{name: "too much output", text: "invalid_request_error: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for this model"},
 		{name: "network", text: "connection reset by peer"},
 		{name: "empty"},
 	}
