@@ -87,12 +87,12 @@ func (e *DeadlineError) Is(target error) bool { return isDeadlineExceeded(target
 // completer, a memory section. An engine that returns one, wrapped or not, is
 // not to blame.
 type HostError struct {
-	Op  string // what was asked of the host
+	Op  string // what was asked of the host, as a verb: "compact session"
 	Err error
 }
 
 // Error names the operation and the cause.
-func (e *HostError) Error() string { return fmt.Sprintf("host: %s: %v", e.Op, e.Err) }
+func (e *HostError) Error() string { return fmt.Sprintf("host failed to %s: %v", e.Op, e.Err) }
 
 // Unwrap returns the cause.
 func (e *HostError) Unwrap() error { return e.Err }

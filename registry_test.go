@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -307,6 +309,30 @@ func TestSpec01_15_02_CancelledFactory(t *testing.T) {
 		_, err = r.Resolve(ctx, ce.Selection{Engine: id})
 		require.ErrorIs(t, err, cause, "nothing is called once ctx is done")
 	}
+}
+
+func TestFactoryThatIgnoresItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, f := make(chan struct{}), newFake(allHooks)
+		for _, id := range []string{"x", "legacy"} {
+			r := newRegistry()
+			owner := map[string]string{"x": "plugin:x", "legacy": "core"}[id]
+			require.NoError(t, r.Register(id, owner, func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+				<-release
+				return f, nil
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			start := time.Now()
+			_, err := r.Resolve(ctx, ce.Selection{Engine: id})
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Less(t, time.Since(start), 2*time.Second)
+			require.Empty(t, r.Quarantines())
+		}
+		close(release)
+		synctest.Wait()
+		require.Equal(t, []string{"close", "close"}, f.seen(), "engines that come too late are closed")
+	})
 }
 
 func TestFactoryContextIsTheSameOnEveryPath(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 	"time"
 )
 
@@ -89,7 +90,8 @@ func (s Selection) Validate() error {
 // discovery only does too, without a quarantine. Under [Strict] both are an
 // [*EngineUnavailableError]. An id that is quarantined already is not tried
 // again. The legacy engine itself has no fallback: its failures are returned.
-// A factory that was cancelled by ctx returns the cause, without a quarantine.
+// A factory that was cancelled by ctx returns the cause, without a quarantine; one
+// that ignores ctx is left behind, and its engine closed when it comes.
 func (r *Registry) Resolve(ctx context.Context, s Selection) (*Handle, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -175,7 +177,7 @@ func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
 // build runs a factory and checks what it made. On failure it names the
 // operation: factory or contract-validation.
 func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (in *instance, op string, err error) {
-	e, err := callFactory(ctx, g.factory, fc)
+	e, err := r.callFactory(ctx, g.factory, fc)
 	if err != nil {
 		if derr := discard(e); derr != nil {
 			err = errors.Join(err, derr)
@@ -192,7 +194,52 @@ func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) 
 	return newInstance(g.id, e, info, hooks), "", nil
 }
 
-func callFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
+// callFactory runs a factory. A caller whose context ends does not wait for one
+// that ignores it: the engine that comes too late is closed by the goroutine that
+// made it.
+func (r *Registry) callFactory(ctx context.Context, f Factory, fc FactoryContext) (ContextEngine, error) {
+	if ctx.Done() == nil {
+		return recoverFactory(ctx, f, fc)
+	}
+	var (
+		e    ContextEngine
+		err  error       = errGoexit
+		left atomic.Bool // the caller is gone, or the factory is back: the first decides
+		back = make(chan struct{})
+	)
+	go func() {
+		defer func() {
+			defer close(back)
+			if !left.Swap(true) {
+				return
+			}
+			if derr := discard(e); derr != nil {
+				r.logger().LogAttrs(ctx, slog.LevelWarn, "closing a context engine that came too late failed",
+					slog.String("error", sanitise(errText(derr))))
+			}
+		}()
+		e, err = recoverFactory(ctx, f, fc)
+	}()
+	select {
+	case <-back:
+		return e, err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(unwindGrace)
+	defer grace.Stop()
+	select {
+	case <-back:
+		return e, err
+	case <-grace.C:
+	}
+	if !left.Swap(true) {
+		return nil, context.Cause(ctx)
+	}
+	<-back // it came back this very moment
+	return e, err
+}
+
+func recoverFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e, err = nil, newPanicError(v)
