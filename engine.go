@@ -57,8 +57,7 @@ const LegacyID = "legacy"
 // Beside these four methods an engine may implement any of the optional
 // interfaces of this package ([Bootstrapper], [Maintainer], [BatchIngester],
 // [AfterTurner], [TurnCommitter], [SubagentPreparer], [SubagentEndObserver],
-// [SessionEndObserver], [ToolProvider], [io.Closer]). Package enginetest checks
-// that an engine keeps the contract.
+// [SessionEndObserver], [ToolProvider], [io.Closer]).
 //
 // Rules for implementations:
 //   - Calls for different sessions may run concurrently.
