@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/lane"
 	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/tokens"
@@ -212,7 +213,7 @@ func classOf(err error) string {
 		return "deadline"
 	case errors.As(err, &lent):
 		return "host"
-	case errors.Is(err, context.Canceled), errors.Is(err, ce.ErrClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, ce.ErrClosed), errors.Is(err, lane.ErrClosed):
 		return "cancelled"
 	}
 	return "error"

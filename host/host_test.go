@@ -51,7 +51,7 @@ func TestTurnOrder(t *testing.T) {
 		"alpha maintain s turn",
 		"alpha sessionEnded s deleted ",
 		"alpha close ",
-	}, tp.take())
+	}, tp.Take())
 	_, err = h.Run(t.Context(), ref("s"), message.User("three"), nil)
 	require.ErrorIs(t, err, ce.ErrClosed)
 }
@@ -60,7 +60,7 @@ func TestTurnOrder(t *testing.T) {
 // transcript, with its whole history.
 func TestX9_FailingEngineNeverEmptiesTheHistory(t *testing.T) {
 	t.Parallel()
-	faults := map[string]fault{"error": failing, "panic": panicking}
+	faults := map[string]hosttest.Fault{"error": hosttest.Failing, "panic": hosttest.Panicking}
 	for _, hook := range []string{"bootstrap", "maintain", "tools", "assemble", "afterTurn", "nil result"} {
 		for name, f := range faults {
 			t.Run(hook+" "+name, func(t *testing.T) {
@@ -75,9 +75,9 @@ func TestX9_FailingEngineNeverEmptiesTheHistory(t *testing.T) {
 				require.NoError(t, err)
 
 				if hook == "nil result" {
-					p.assemble = func(ce.AssembleParams) ce.AssembleResult { return ce.AssembleResult{} }
+					p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult { return ce.AssembleResult{} }
 				} else {
-					p.inject(hook, f)
+					p.Fail(hook, f)
 				}
 				h.Select(ce.Selection{Engine: "alpha"})
 				out, err := h.Run(t.Context(), ref("s"), message.User("now"), nil)
@@ -97,7 +97,7 @@ func TestStrictFailsTheTurnAndKeepsTheInput(t *testing.T) {
 	t.Parallel()
 	var tp tape
 	p := newProbe("alpha", everyHook, &tp)
-	p.inject("assemble", failing)
+	p.Fail("assemble", hosttest.Failing)
 	reg := &ce.Registry{}
 	register(t, reg, p)
 	m := hosttest.Always(hosttest.Reply("ok"))
@@ -118,7 +118,7 @@ func TestHostRequirementLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	var tp tape
 	p := newProbe("alpha", everyHook, &tp)
-	p.info.HostRequirements = map[ce.Operation]ce.HostRequirements{
+	p.About.HostRequirements = map[ce.Operation]ce.HostRequirements{
 		ce.OpAgentRun: {Required: []ce.Capability{ce.CapThreadBootstrapProjection}},
 	}
 	reg := &ce.Registry{}
@@ -130,7 +130,7 @@ func TestHostRequirementLeavesNoTrace(t *testing.T) {
 	_, err = h.Begin(t.Context(), ref("s"), message.User("hello"), nil)
 	var missing *ce.HostRequirementError
 	require.ErrorAs(t, err, &missing)
-	require.Empty(t, tp.take())
+	require.Empty(t, tp.Take())
 	require.Empty(t, reg.Quarantines())
 	for range store.List(t.Context()) {
 		t.Fatal("a session was made")

@@ -43,7 +43,7 @@ func setUp(t *testing.T, hooks ce.HookSet, change func(*probe, *host.Options), s
 func TestSpec01_15_08_ToolLoopDeliversOnce(t *testing.T) {
 	t.Parallel()
 	h, m, tp := setUp(t, ce.HookAfterTurn, func(p *probe, o *host.Options) {
-		p.info.OwnsCompaction = true
+		p.About.OwnsCompaction = true
 		o.Tools = []ce.Tool{readTool("data")}
 	}, hosttest.Calls(call("c1", "read")), hosttest.Calls(call("c2", "read")), hosttest.Reply("done"))
 	_, err := h.Run(t.Context(), ref("s"), message.User("go"), nil)
@@ -55,7 +55,7 @@ func TestSpec01_15_08_ToolLoopDeliversOnce(t *testing.T) {
 		"alpha afterTurn [u:go | a:@c1 | r:c1=data | a:@c2 | r:c2=data] new=[a:@c2 | r:c2=data] budget=0",
 		"alpha assemble [u:go | a:@c1 | r:c1=data | a:@c2 | r:c2=data] prompt=none budget=0 tools=read",
 		"alpha afterTurn [u:go | a:@c1 | r:c1=data | a:@c2 | r:c2=data | a:done] new=[a:done] budget=0",
-	}, tp.take())
+	}, tp.Take())
 	rs := m.Requests()
 	require.Equal(t, "[u:go | a:@c1 | r:c1=data | a:@c2 | r:c2=data]", saidAll(rs[2].Messages))
 }
@@ -70,7 +70,7 @@ func TestToolLoopOfANonOwnerAssemblesOnce(t *testing.T) {
 	require.Equal(t, []string{
 		`alpha assemble [] prompt="go" budget=0 tools=read`,
 		"alpha ingest u:go", "alpha ingest a:@c1", "alpha ingest r:c1=data", "alpha ingest a:done",
-	}, tp.take())
+	}, tp.Take())
 	require.Equal(t, "[u:go | a:@c1 | r:c1=data]", saidAll(m.Requests()[1].Messages))
 }
 
@@ -78,12 +78,12 @@ func TestToolLoopOfANonOwnerAssemblesOnce(t *testing.T) {
 func TestToolLoopAfterQuarantine(t *testing.T) {
 	t.Parallel()
 	h, m, tp := setUp(t, ce.HookAfterTurn|ce.HookTools, func(p *probe, o *host.Options) {
-		p.info.OwnsCompaction = true
-		p.tools = []ce.Tool{hosttest.Tool("recall", nil)}
-		p.assemble = func(ce.AssembleParams) ce.AssembleResult {
+		p.About.OwnsCompaction = true
+		p.Offers = []ce.Tool{hosttest.Tool("recall", nil)}
+		p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult {
 			return ce.AssembleResult{Messages: []message.Message{}, SystemPromptAddition: "from alpha"}
 		}
-		p.inject("afterTurn", panicking)
+		p.Fail("afterTurn", hosttest.Panicking)
 		o.Tools = []ce.Tool{readTool("data")}
 	}, hosttest.Calls(call("c1", "read")), hosttest.Reply("done"))
 	_, err := h.Run(t.Context(), ref("s"), message.User("go"), nil)
@@ -95,14 +95,14 @@ func TestToolLoopAfterQuarantine(t *testing.T) {
 	require.Equal(t, "[u:go | a:@c1 | r:c1=data]", saidAll(rs[1].Messages))
 	require.Empty(t, rs[1].System.String())
 	require.Len(t, rs[1].Tools, 1)
-	require.Len(t, tp.take(), 3)
+	require.Len(t, tp.Take(), 3)
 }
 
 func TestToolFailuresAreResults(t *testing.T) {
 	t.Parallel()
 	h, m, _ := setUp(t, 0, func(_ *probe, o *host.Options) {
 		o.Tools = []ce.Tool{
-			hosttest.Tool("bad", func(context.Context, json.RawMessage) ([]message.Block, error) { return nil, errBoom }),
+			hosttest.Tool("bad", func(context.Context, json.RawMessage) ([]message.Block, error) { return nil, hosttest.ErrFault }),
 			hosttest.Tool("worse", func(context.Context, json.RawMessage) ([]message.Block, error) { panic("ouch") }),
 		}
 	}, hosttest.Calls(call("c1", "bad"), call("c2", "worse"), call("c3", "absent")), hosttest.Reply("done"))
@@ -128,7 +128,7 @@ func TestFailedTurnIsContinued(t *testing.T) {
 		"alpha assemble [u:hello] prompt=none budget=0 tools=unknown",
 		"alpha afterTurn [u:hello | a:here] new=[u:hello | a:here] budget=0",
 		"alpha maintain s turn",
-	}, tp.take())
+	}, tp.Take())
 	require.Equal(t, "[u:hello]", saidAll(m.Requests()[1].Messages))
 }
 
@@ -136,14 +136,14 @@ func TestDeliverFailedTurns(t *testing.T) {
 	t.Parallel()
 	h, _, tp := setUp(t, ce.HookAfterTurn|ce.HookMaintain, func(_ *probe, o *host.Options) {
 		o.DeliverFailedTurns = true
-	}, hosttest.Fail(errBoom))
+	}, hosttest.Fail(hosttest.ErrFault))
 	_, err := h.Run(t.Context(), ref("s"), message.User("hello"), nil)
-	require.ErrorIs(t, err, errBoom)
+	require.ErrorIs(t, err, hosttest.ErrFault)
 	require.Equal(t, []string{
 		"alpha maintain s bootstrap",
 		`alpha assemble [] prompt="hello" budget=0 tools=unknown`,
 		"alpha afterTurn [u:hello] new=[u:hello] budget=0",
-	}, tp.take())
+	}, tp.Take())
 }
 
 // An abort during the tools closes the calls that are left.
@@ -184,7 +184,7 @@ func TestContextIsForTheModelOnly(t *testing.T) {
 	require.NoError(t, err)
 	rs := m.Requests()
 	require.Equal(t, "[u:one | a:a | u:two | u:tool host restarted | a:b | u:three]", saidAll(rs[1].Messages))
-	for _, line := range tp.take() {
+	for _, line := range tp.Take() {
 		require.NotContains(t, line, "noon")
 		require.NotContains(t, line, "restarted")
 	}

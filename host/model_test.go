@@ -24,7 +24,7 @@ func TestCompleterIsTheSessionsModel(t *testing.T) {
 	warm := 0.5
 	h, m, _ := setUp(t, ce.HookMaintain, func(p *probe, o *host.Options) {
 		o.Models = func(context.Context, string) (host.ModelInfo, error) { return host.ModelInfo{ID: "big"}, nil }
-		p.maintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+		p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
 			for _, model := range []string{"", "big", "other"} {
 				c, err := q.Runtime.Completer.Complete(ctx, ce.CompletionRequest{
 					System: "be short", Model: model, MaxTokens: 10, Temperature: &warm, Purpose: "test",
@@ -35,7 +35,7 @@ func TestCompleterIsTheSessionsModel(t *testing.T) {
 					require.Equal(t, "yes", c.Text)
 				}
 			}
-			p.maintain = nil
+			p.OnMaintain = nil
 			return transcript.RewriteResult{}, nil
 		}
 	}, hosttest.Reply("yes"), hosttest.Reply("yes"), hosttest.Reply("hello"))
@@ -59,7 +59,7 @@ func TestCompleterIsTheSessionsModel(t *testing.T) {
 func TestNoModelNoCompleter(t *testing.T) {
 	t.Parallel()
 	needs := func(p *probe, o *host.Options) {
-		p.info.HostRequirements = map[ce.Operation]ce.HostRequirements{
+		p.About.HostRequirements = map[ce.Operation]ce.HostRequirements{
 			ce.OpAgentRun: {Required: []ce.Capability{ce.CapRuntimeLLMComplete}},
 		}
 	}
@@ -108,12 +108,12 @@ func TestC4_BudgetOfThePrecheck(t *testing.T) {
 			return host.ModelInfo{Budget: tokens.Budget{Window: 272_000, Reserve: 50_000}}, nil
 		}
 		small := 1_000
-		p.compact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
 			got = q
 			if q.CurrentTokens <= q.TokenBudget {
 				return ce.CompactResult{OK: true, Reason: "already under target"}, nil
 			}
-			p.assemble = func(ce.AssembleParams) ce.AssembleResult {
+			p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult {
 				return ce.AssembleResult{Messages: []message.Message{}}
 			}
 			return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensAfter: &small}}, nil

@@ -87,16 +87,16 @@ func ownershipTrace(t *testing.T, owns bool, tools []ce.Tool, steps []hosttest.S
 	t.Helper()
 	tp, store := &tape{}, transcript.NewMemory()
 	p := newProbe("alpha", ce.HookAfterTurn, tp)
-	p.info.OwnsCompaction = owns
+	p.About.OwnsCompaction = owns
 	n := 1
-	p.compact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+	p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
 		return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensBefore: 2, TokensAfter: &n}}, nil
 	}
 	reg := &ce.Registry{}
 	register(t, reg, p)
 	h, err := host.New(store, &host.Options{
 		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.NewModel(steps...), Tools: tools,
-		Estimator: byteCount{}, Compactor: &storeCompactor{store: store, tape: tp, keep: 1},
+		Estimator: byteCount{}, Compactor: &hosttest.Compactor{Store: store, Tape: tp, Keep: 1},
 		Models: func(context.Context, string) (host.ModelInfo, error) {
 			return host.ModelInfo{ID: "m", Budget: tokens.Budget{Window: 10_000, Reserve: 2_000, MinPrompt: 1}}, nil
 		},
@@ -109,7 +109,7 @@ func ownershipTrace(t *testing.T, owns bool, tools []ce.Tool, steps []hosttest.S
 		events = append(events, out.Events...)
 	}
 	require.NoError(t, h.Close(t.Context()))
-	trace := tp.take()
+	trace := tp.Take()
 	for _, e := range events {
 		trace = append(trace, "event "+e.Operation)
 	}

@@ -90,7 +90,10 @@ func (t *Turn) Recover(ctx context.Context, err error) (bool, error) {
 		again, failure = t.recoverFromTimeout(ctx)
 	}
 	t.again = t.again || again
-	return again, failure
+	if again && t.stale {
+		failure = t.assemble(ctx)
+	}
+	return again && failure == nil, failure
 }
 
 // climb goes up the ladder until a step helps.

@@ -37,9 +37,9 @@ func newRogue(id string, seed uint64) *rogue {
 		random:    rand.New(rand.NewPCG(seed, seed)),
 		delivered: map[string]int{}, running: map[string]int{},
 	}
-	r.info.OwnsCompaction = seed%2 == 0
+	r.About.OwnsCompaction = seed%2 == 0
 	if seed%3 == 0 {
-		r.info.TurnMaintenance = ce.MaintenanceBackground
+		r.About.TurnMaintenance = ce.MaintenanceBackground
 	}
 	return r
 }
@@ -58,7 +58,7 @@ func (r *rogue) misbehave(ctx context.Context, session string) error {
 	}()
 	switch dice {
 	case 0:
-		return errBoom
+		return hosttest.ErrFault
 	case 1:
 		panic("rogue")
 	case 2:
@@ -144,7 +144,7 @@ func TestSoakRandomFaults(t *testing.T) {
 		reg := &ce.Registry{}
 		rogues := []*rogue{newRogue("r1", 1), newRogue("r2", 2), newRogue("r3", 3), newRogue("r6", 6)}
 		register := func(r *rogue) {
-			err := reg.Register(r.info.ID, "o", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return r, nil })
+			err := reg.Register(r.About.ID, "o", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return r, nil })
 			require.NoError(t, err)
 		}
 		for _, r := range rogues {
@@ -155,7 +155,7 @@ func TestSoakRandomFaults(t *testing.T) {
 		h, err := host.New(store, &host.Options{
 			Registry: reg, Selection: ce.Selection{Engine: "r1"}, Model: hosttest.Always(answering(&bad)),
 			Tools: []ce.Tool{readTool("data")}, Estimator: byteCount{},
-			Compactor: &storeCompactor{store: store, tape: &tape{}, keep: 3},
+			Compactor: &hosttest.Compactor{Store: store, Tape: &tape{}, Keep: 3},
 			Models: func(context.Context, string) (host.ModelInfo, error) {
 				return host.ModelInfo{ID: "m", Budget: tokens.Budget{Window: 4_000, Reserve: 3_700, MinPrompt: 1}}, nil
 			},
@@ -173,7 +173,7 @@ func TestSoakRandomFaults(t *testing.T) {
 					if s == 0 { // heal and switch while others run
 						r := rogues[n%len(rogues)]
 						register(r)
-						h.Select(ce.Selection{Engine: r.info.ID})
+						h.Select(ce.Selection{Engine: r.About.ID})
 					}
 					<-time.After(time.Duration(s%7) * time.Millisecond)
 				}
@@ -190,9 +190,9 @@ func TestSoakRandomFaults(t *testing.T) {
 		})
 		_ = h.Close(t.Context()) // may report calls that never came back
 		for _, r := range rogues {
-			require.False(t, r.overlap, "%s: hooks of one session overlapped", r.info.ID)
+			require.False(t, r.overlap, "%s: hooks of one session overlapped", r.About.ID)
 			for key, n := range r.delivered {
-				require.LessOrEqual(t, n, 1, "%s: %s delivered %d times", r.info.ID, key, n)
+				require.LessOrEqual(t, n, 1, "%s: %s delivered %d times", r.About.ID, key, n)
 			}
 		}
 	})

@@ -1,13 +1,3 @@
-// Package hosttest has what a test of a host needs: a model that answers from a
-// script and records what it was asked.
-//
-// # Example
-//
-//	m := hosttest.NewModel(
-//		hosttest.Calls(message.ToolCall("c1", "read", nil)),
-//		hosttest.Reply("done"),
-//	)
-//	h, err := host.New(transcript.NewMemory(), &host.Options{Model: m})
 package hosttest
 
 import (

@@ -1,49 +1,55 @@
-package host_test
+package hosttest
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/host"
-	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
 // script adds steps to the model's script.
 func (s *stage) script(w []string) {
+	usage, words := usageOf(w[1:])
 	switch w[0] {
 	case "reply":
-		text, usage := strings.Join(w[1:], " "), (*message.Usage)(nil)
-		if n, ok := strings.CutPrefix(w[1], "usage="); ok {
-			text, usage = strings.Join(w[2:], " "), &message.Usage{Input: number(n), Total: number(n)}
-		}
-		s.model.Add(hosttest.ReplyUsing(text, usage))
+		s.model.Add(ReplyUsing(strings.Join(words, " "), usage))
 	case "calls":
-		var usage *message.Usage
-		var blocks []message.Block
-		for _, c := range w[1:] {
-			if n, ok := strings.CutPrefix(c, "usage="); ok {
-				usage = &message.Usage{Input: number(n), Total: number(n)}
-				continue
-			}
-			id, tool, _ := strings.Cut(c, ":")
-			blocks = append(blocks, call(id, tool))
-		}
+		calls := calls(words)
 		s.model.Add(func(context.Context, host.Request) (message.Message, error) {
-			m := message.Assistant(blocks...)
+			m := message.Assistant(calls...)
 			m.Usage = usage
 			return m, nil
 		})
+	case "empty": // no room for an answer
+		s.model.Add(func(context.Context, host.Request) (message.Message, error) {
+			m := message.Assistant()
+			m.StopReason, m.Usage = message.StopLength, usage
+			return m, nil
+		})
+	case "error": // an answer that is an error
+		s.model.Add(func(context.Context, host.Request) (message.Message, error) {
+			m := message.Assistant()
+			m.StopReason, m.ErrorMessage = message.StopError, strings.Join(w[1:], " ")
+			return m, nil
+		})
 	case "fail":
-		s.model.Add(hosttest.Fail(errors.New(strings.Join(w[1:], " "))))
+		s.model.Add(Fail(providerError(w[1:])))
+	case "broken":
+		s.model.Add(Broken(errors.New("connection lost"), pieces(words)...))
+	case "partial":
+		s.model.Add(Partial(pieces(words)...))
+	case "always": // once the steps are used up
+		s.model.mu.Lock()
+		s.model.rest = ReplyUsing(strings.Join(words, " "), usage)
+		s.model.mu.Unlock()
 	case "hang":
-		s.model.Add(hosttest.Hang())
+		s.model.Add(Hang())
 	case "panic":
 		s.model.Add(func(context.Context, host.Request) (message.Message, error) { panic("model") })
 	default:
@@ -51,16 +57,47 @@ func (s *stage) script(w []string) {
 	}
 }
 
+// usageOf finds "usage=N" and returns the other words.
+func usageOf(w []string) (*message.Usage, []string) {
+	var usage *message.Usage
+	var rest []string
+	for _, word := range w {
+		if n, ok := strings.CutPrefix(word, "usage="); ok {
+			usage = &message.Usage{Input: number(n), Total: number(n)}
+		} else {
+			rest = append(rest, word)
+		}
+	}
+	return usage, rest
+}
+
+// pieces are the blocks of an answer: the words, and the calls among them.
+func pieces(w []string) []message.Block {
+	text := slices.DeleteFunc(slices.Clone(w), func(word string) bool { return strings.Contains(word, ":") })
+	return append([]message.Block{message.Text(strings.Join(text, " "))}, calls(w)...)
+}
+
+// calls reads the words with a colon: id and tool.
+func calls(w []string) []message.Block {
+	var out []message.Block
+	for _, word := range w {
+		if id, tool, ok := strings.Cut(word, ":"); ok {
+			out = append(out, message.ToolCall(id, tool, nil))
+		}
+	}
+	return out
+}
+
 func (s *stage) fail(w []string) {
-	kinds := map[string]fault{
-		"error": failing, "panic": panicking, "decline": declining, "hang": hanging, "fine": fine,
+	kinds := map[string]Fault{
+		"error": Failing, "panic": Panicking, "decline": Declining, "hang": Hanging, "fine": Fine,
 		"slow": func(context.Context) error { <-time.After(5 * time.Second); return nil },
 		"deaf": func(context.Context) error { <-time.After(time.Hour); return nil },
 	}
 	for _, kind := range w[2:] {
 		f, ok := kinds[kind]
-		require.True(s.t, ok, "unknown fault %q", kind)
-		s.probes[w[0]].inject(w[1], f)
+		s.require(ok, "unknown fault %q", kind)
+		s.probes[w[0]].Fail(w[1], f)
 	}
 }
 
@@ -69,21 +106,24 @@ func (s *stage) answer(w []string) {
 	p := s.probes[w[0]]
 	switch w[1] {
 	case "assemble":
-		p.assemble = s.assembly(w[2:])
+		p.OnAssemble = s.assembly(w[2:])
 	case "compact":
-		p.compact = s.compaction(p, w[2:])
+		p.OnCompact = s.compaction(p, w[2:])
 	case "maintain":
-		p.maintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+		if w[2] == "ask" {
+			p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+				s.ask(ctx, p, q.Runtime, w[3:])
+				return transcript.RewriteResult{}, nil
+			}
+			return
+		}
+		p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
 			v, err := q.Log.View(ctx)
 			if err != nil {
 				return transcript.RewriteResult{}, err
 			}
-			m := v.Messages[0]
-			m.Content = []message.Block{message.Text(w[2])}
-			p.maintain = nil
-			return q.Runtime.Rewriter.Rewrite(ctx, transcript.RewriteRequest{
-				Replacements: []transcript.Replacement{{EntryID: m.Key, Message: m}}, Generation: v.Generation,
-			})
+			p.OnMaintain = nil
+			return q.Runtime.Rewriter.Rewrite(ctx, firstReplaced(v, w[2]))
 		}
 	default:
 		s.t.Fatalf("no answer for %q", w[1])
@@ -114,7 +154,7 @@ func (s *stage) assembly(w []string) func(ce.AssembleParams) ce.AssembleResult {
 	}
 }
 
-func (s *stage) compaction(p *probe, w []string) func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+func (s *stage) compaction(p *Engine, w []string) func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
 	return func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
 		r := ce.CompactResult{OK: true, Compacted: true}
 		for _, word := range w {
@@ -129,8 +169,10 @@ func (s *stage) compaction(p *probe, w []string) func(context.Context, ce.Compac
 			case "after":
 				n := number(value)
 				r.Result = &ce.CompactDetails{TokensBefore: q.CurrentTokens, TokensAfter: &n}
+			case "ask":
+				s.ask(ctx, p, q.Runtime, nil)
 			case "window":
-				p.assemble = s.assembly([]string{"tail=" + value})
+				p.OnAssemble = s.assembly([]string{"tail=" + value})
 			case "rotate":
 				log, err := s.store.Rotate(ctx, q.SessionID, transcript.Header{ID: value, Boundary: "rotated"})
 				if err != nil {
@@ -145,6 +187,16 @@ func (s *stage) compaction(p *probe, w []string) func(context.Context, ce.Compac
 		}
 		return r, nil
 	}
+}
+
+// ask lets an engine ask the host's model, or another one.
+func (s *stage) ask(ctx context.Context, p *Engine, rt *ce.RuntimeContext, w []string) {
+	r := ce.CompletionRequest{Messages: []message.Message{message.User("note")}}
+	if len(w) > 0 {
+		r.Model = w[0]
+	}
+	done, err := rt.Completer.Complete(ctx, r)
+	s.tape.Add("%s got %q from the model error=%v", p.About.ID, done.Text, err)
 }
 
 func (s *stage) begin(w []string) {
@@ -166,7 +218,7 @@ func (s *stage) append(w []string) {
 	case "assistant":
 		m = message.Assistant(message.Text(rest))
 	case "call":
-		m = message.Assistant(call(w[1], "read"))
+		m = message.Assistant(message.ToolCall(w[1], "read", nil))
 	case "result":
 		m = message.ToolResult(w[1], "read", message.Text(strings.Join(w[2:], " ")))
 	default:
@@ -184,43 +236,10 @@ func (s *stage) showRequest(what string, r host.Request) {
 	for _, tool := range r.Tools {
 		tools = append(tools, tool.Name())
 	}
-	s.say("  %s %s system=%q tools=%v", what, saidAll(r.Messages), r.System.String(), tools)
+	s.say("  %s %s system=%q tools=%v", what, SaidAll(r.Messages), r.System.String(), tools)
 }
 
-func (s *stage) outcome(to *tape, out host.Outcome, err error) {
-	to.add("  %s reply=%q stored=%s answering=%s error=%v",
-		out.Session.SessionID, out.Reply.Text(), saidAll(out.Messages), out.Engine.Answering, err)
-}
-
-// A storeCompactor keeps the last messages and puts a summary in front.
-type storeCompactor struct {
-	store transcript.Store
-	tape  *tape
-	keep  int
-	off   bool // only by hand
-}
-
-func (c *storeCompactor) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
-	c.tape.add("built-in compact trigger=%s current=%d budget=%d active=%t", p.Trigger, p.CurrentTokens, p.TokenBudget, p.ActiveTurn)
-	if c.off && p.Trigger != ce.TriggerManual {
-		return ce.CompactResult{OK: true, Reason: ce.ReasonDisabled}, nil
-	}
-	log, err := c.store.Open(ctx, p.SessionID)
-	if err != nil {
-		return ce.CompactResult{}, err
-	}
-	defer log.Close()
-	v, err := log.View(ctx)
-	if err != nil {
-		return ce.CompactResult{}, err
-	}
-	kept := message.Tail(v.Messages, c.keep)
-	if len(kept) == len(v.Messages) || kept[0].Key == "" {
-		return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
-	}
-	_, err = log.CommitCompaction(ctx, v.Generation, transcript.Compaction{Summary: "SUM", FirstKeptEntryID: kept[0].Key})
-	if err != nil {
-		return ce.CompactResult{}, err
-	}
-	return ce.CompactResult{OK: true, Compacted: true, Reason: ce.ReasonCompacted, Result: &ce.CompactDetails{Summary: "SUM"}}, nil
+func (s *stage) outcome(to *Tape, out host.Outcome, err error) {
+	to.Add("  %s reply=%q stored=%s answering=%s error=%v",
+		out.Session.SessionID, out.Reply.Text(), SaidAll(out.Messages), out.Engine.Answering, err)
 }

@@ -1,0 +1,284 @@
+package hosttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A Tape records what happens, in order. The zero Tape is empty and ready. Safe for
+// concurrent use.
+type Tape struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Add appends a line.
+func (t *Tape) Add(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, fmt.Sprintf(format, args...))
+}
+
+// Take returns what was recorded since the last time.
+func (t *Tape) Take() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.lines
+	t.lines = nil
+	return out
+}
+
+// An Engine records its calls on a tape and behaves as it is told to. It implements
+// every hook; those in Has are the ones that it reports and that count. Its fields are
+// set before it is used.
+type Engine struct {
+	About ce.Info
+	Has   ce.HookSet
+	Tape  *Tape
+	// OnAssemble, OnCompact and OnMaintain answer in the place of what the hook does
+	// otherwise: pass the list on, delegate to the host, nothing. Optional.
+	OnAssemble func(ce.AssembleParams) ce.AssembleResult
+	OnCompact  func(context.Context, ce.CompactParams) (ce.CompactResult, error)
+	OnMaintain func(context.Context, ce.MaintainParams) (transcript.RewriteResult, error)
+	Offers     []ce.Tool // by the tools hook
+
+	mu     sync.Mutex
+	faults map[string][]Fault // by hook, one per call
+}
+
+// Every hook is implemented.
+var (
+	_ ce.ContextEngine      = (*Engine)(nil)
+	_ ce.HookReporter       = (*Engine)(nil)
+	_ ce.Bootstrapper       = (*Engine)(nil)
+	_ ce.Maintainer         = (*Engine)(nil)
+	_ ce.BatchIngester      = (*Engine)(nil)
+	_ ce.AfterTurner        = (*Engine)(nil)
+	_ ce.TurnCommitter      = (*Engine)(nil)
+	_ ce.SessionEndObserver = (*Engine)(nil)
+	_ ce.ToolProvider       = (*Engine)(nil)
+)
+
+// A Fault is what a hook does instead of its work. nil as its result: the work is done
+// after all.
+type Fault func(ctx context.Context) error
+
+// ErrFault is the error of the fault Failing.
+var ErrFault = errors.New("boom")
+
+// Failing returns an error.
+func Failing(context.Context) error { return ErrFault }
+
+// Panicking panics.
+func Panicking(context.Context) error { panic("boom") }
+
+// Declining declines the call.
+func Declining(context.Context) error { return ce.ErrDeclined }
+
+// Hanging waits until the call is given up.
+func Hanging(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// Fine does nothing wrong.
+func Fine(context.Context) error { return nil }
+
+// NewEngine returns an Engine with some hooks.
+func NewEngine(id string, hooks ce.HookSet, t *Tape) *Engine {
+	return &Engine{
+		About: ce.Info{ID: id, Name: id, Version: "1"}, Has: hooks, Tape: t,
+		faults: map[string][]Fault{},
+	}
+}
+
+// Fail lets the next calls of a hook go wrong, one fault per call. The hook has its
+// documented name ("afterTurn").
+func (p *Engine) Fail(hook string, fs ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults[hook] = append(p.faults[hook], fs...)
+}
+
+// call records a call and does what it was told to.
+func (p *Engine) call(ctx context.Context, hook, format string, args ...any) error {
+	p.Tape.Add("%s %s %s", p.About.ID, hook, fmt.Sprintf(format, args...))
+	p.mu.Lock()
+	var f Fault = Fine
+	if fs := p.faults[hook]; len(fs) > 0 {
+		f, p.faults[hook] = fs[0], fs[1:]
+	}
+	p.mu.Unlock()
+	return f(ctx)
+}
+
+// Info implements [ce.ContextEngine].
+func (p *Engine) Info() ce.Info { return p.About }
+
+// Hooks implements [ce.HookReporter].
+func (p *Engine) Hooks() ce.HookSet { return p.Has }
+
+// Bootstrap implements [ce.Bootstrapper].
+func (p *Engine) Bootstrap(ctx context.Context, q ce.BootstrapParams) (ce.BootstrapResult, error) {
+	n := 0
+	for _, err := range q.Log.Branch(ctx) {
+		if err != nil {
+			return ce.BootstrapResult{}, err
+		}
+		n++
+	}
+	from := ""
+	if q.Previous.SessionID != "" {
+		from = " from " + q.Previous.SessionID
+	}
+	return ce.BootstrapResult{Bootstrapped: true}, p.call(ctx, "bootstrap", "%s %s%s rows=%d", q.SessionID, q.Boundary, from, n)
+}
+
+// Maintain implements [ce.Maintainer].
+func (p *Engine) Maintain(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+	deferred := ""
+	if q.Runtime.AllowDeferredCompaction {
+		deferred = " deferred"
+	}
+	if err := p.call(ctx, "maintain", "%s %s%s", q.SessionID, q.Reason, deferred); err != nil {
+		return transcript.RewriteResult{}, err
+	}
+	if p.OnMaintain != nil {
+		return p.OnMaintain(ctx, q)
+	}
+	return transcript.RewriteResult{}, nil
+}
+
+// Ingest implements [ce.ContextEngine].
+func (p *Engine) Ingest(ctx context.Context, q ce.IngestParams) (ce.IngestResult, error) {
+	return ce.IngestResult{Ingested: true}, p.call(ctx, "ingest", "%s%s", Said(q.Message), heartbeat(q.IsHeartbeat))
+}
+
+// IngestBatch implements [ce.BatchIngester].
+func (p *Engine) IngestBatch(ctx context.Context, q ce.IngestBatchParams) (ce.IngestBatchResult, error) {
+	return ce.IngestBatchResult{IngestedCount: len(q.Messages)},
+		p.call(ctx, "ingestBatch", "%s%s", SaidAll(q.Messages), heartbeat(q.IsHeartbeat))
+}
+
+// Assemble implements [ce.ContextEngine].
+func (p *Engine) Assemble(ctx context.Context, q ce.AssembleParams) (ce.AssembleResult, error) {
+	prompt := "none"
+	if q.Prompt != nil {
+		prompt = short(fmt.Sprintf("%q", *q.Prompt))
+	}
+	tools := "unknown"
+	if q.AvailableTools != nil {
+		tools = strings.Join(q.AvailableTools, ",")
+	}
+	if err := p.call(ctx, "assemble", "%s prompt=%s budget=%d tools=%s", SaidAll(q.Messages), prompt, q.TokenBudget, tools); err != nil {
+		return ce.AssembleResult{}, err
+	}
+	if p.OnAssemble != nil {
+		return p.OnAssemble(q), nil
+	}
+	return ce.AssembleResult{Messages: q.Messages}, nil
+}
+
+// Compact implements [ce.ContextEngine].
+func (p *Engine) Compact(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+	err := p.call(ctx, "compact", "trigger=%s goal=%s force=%t budget=%d current=%d active=%t instructions=%q",
+		q.Trigger, q.Goal, q.Force, q.TokenBudget, q.CurrentTokens, q.ActiveTurn, q.CustomInstructions)
+	if err != nil {
+		return ce.CompactResult{}, err
+	}
+	if p.OnCompact != nil {
+		return p.OnCompact(ctx, q)
+	}
+	return ce.DelegateCompaction(ctx, q)
+}
+
+// AfterTurn implements [ce.AfterTurner].
+func (p *Engine) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error {
+	return p.call(ctx, "afterTurn", "%s", turnText(q))
+}
+
+// CommitTurn implements [ce.TurnCommitter].
+func (p *Engine) CommitTurn(ctx context.Context, q ce.CommitTurnParams) (ce.CommitTurnResult, error) {
+	key := "no key"
+	if q.AdvancementKey == q.SessionID+"/"+q.Admission.ID && q.Admission.ID != "" {
+		key = "keyed"
+	}
+	return ce.CommitTurnResult{Status: ce.CommitCommitted}, p.call(ctx, "commitTurn", "%s %s", turnText(q.AfterTurnParams), key)
+}
+
+// OnSessionEnded implements [ce.SessionEndObserver].
+func (p *Engine) OnSessionEnded(ctx context.Context, q ce.SessionEndedParams) error {
+	return p.call(ctx, "sessionEnded", "%s %s %s", q.SessionID, q.Reason, q.Successor.SessionID)
+}
+
+// Tools implements [ce.ToolProvider].
+func (p *Engine) Tools(ctx context.Context, q ce.ToolsParams) ([]ce.Tool, error) {
+	return p.Offers, p.call(ctx, "tools", "%s", q.SessionID)
+}
+
+// Close implements io.Closer.
+func (p *Engine) Close() error {
+	if !p.Has.Has(ce.HookClose) {
+		return nil // every io.Closer is closed; this one has nothing to close
+	}
+	return p.call(context.Background(), "close", "")
+}
+
+func heartbeat(is bool) string {
+	if is {
+		return " heartbeat"
+	}
+	return ""
+}
+
+func turnText(q ce.AfterTurnParams) string {
+	summary := ""
+	if q.AutoCompactionSummary != "" {
+		summary = fmt.Sprintf(" summary=%q", q.AutoCompactionSummary)
+	}
+	return fmt.Sprintf("%s new=%s budget=%d%s%s", SaidAll(q.Messages), SaidAll(q.New()), q.TokenBudget, summary, heartbeat(q.IsHeartbeat))
+}
+
+// Said shows a message in a few characters: role, calls, and its text or how long that
+// is.
+func Said(m message.Message) string {
+	role := map[message.Role]string{
+		message.RoleUser: "u", message.RoleAssistant: "a", message.RoleToolResult: "r",
+		message.RoleCustom: "c", message.RoleCompactionSummary: "s",
+	}[m.Role]
+	text := m.Text() + m.Summary
+	for call := range m.ToolCalls() {
+		text += "@" + call.ID
+	}
+	if m.ToolCallID != "" {
+		text = m.ToolCallID + "=" + text
+	}
+	text = short(text)
+	if m.IsError {
+		role += "!"
+	}
+	return role + ":" + text
+}
+
+func short(text string) string {
+	if len(text) > 40 {
+		return fmt.Sprintf("%s…%d", text[:12], len(text))
+	}
+	return text
+}
+
+// SaidAll shows a list of messages.
+func SaidAll(ms []message.Message) string {
+	out := make([]string, len(ms))
+	for i, m := range ms {
+		out[i] = Said(m)
+	}
+	return "[" + strings.Join(out, " | ") + "]"
+}
