@@ -33,7 +33,7 @@ func Anchored(e Estimator, ms []message.Message) ContextEstimate {
 		return ContextEstimate{Tokens: n, Trailing: n, Anchor: -1}
 	}
 	used, trailing := ContextTokens(*ms[i].Usage), Messages(e, ms[i+1:])
-	return ContextEstimate{Tokens: used + trailing, Usage: used, Trailing: trailing, Anchor: i}
+	return ContextEstimate{Tokens: sum(used, trailing), Usage: used, Trailing: trailing, Anchor: i}
 }
 
 func lastAnchor(ms []message.Message) int {
@@ -75,7 +75,7 @@ func CompatContext(ms []message.Message) ContextEstimate {
 			continue
 		}
 		used, trailing := CompatUsage(*m.Usage), Messages(Compat(), ms[i+1:])
-		return ContextEstimate{Tokens: used + trailing, Usage: used, Trailing: trailing, Anchor: i}
+		return ContextEstimate{Tokens: sum(used, trailing), Usage: used, Trailing: trailing, Anchor: i}
 	}
 	n := Messages(Compat(), ms)
 	return ContextEstimate{Tokens: n, Trailing: n, Anchor: -1}
@@ -90,5 +90,5 @@ func CompatUsage(u message.Usage) int {
 	if u.Total != 0 {
 		return u.Total
 	}
-	return u.Input + u.Output + u.CacheRead + u.CacheWrite
+	return sum(u.Input, u.Output, u.CacheRead, u.CacheWrite)
 }

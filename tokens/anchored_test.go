@@ -2,6 +2,7 @@ package tokens_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -97,4 +98,29 @@ func TestCumulativeUsage(t *testing.T) {
 	c := tokens.CumulativeUsage{}.Add(message.Usage{Input: 10, Output: 2, CacheRead: 5}).Add(message.Usage{Input: 1, CacheWrite: 3})
 	require.Equal(t, tokens.CumulativeUsage{Calls: 2, Input: 11, Output: 2, CacheRead: 5, CacheWrite: 3}, c)
 	require.Equal(t, 21, c.Total())
+}
+
+// A report that cannot be true makes a context full, never empty.
+func TestAnchoredNeverWrapsAround(t *testing.T) {
+	t.Parallel()
+	e := bytesEstimator()
+	for _, u := range []message.Usage{
+		{Total: math.MaxInt},
+		{Input: math.MaxInt, CacheRead: 5},
+		{Output: math.MaxInt, CacheWrite: math.MaxInt, CacheRead: math.MinInt},
+	} {
+		list := []message.Message{answered(1, u), message.User("hello")}
+		got := tokens.Anchored(e, list)
+		require.Equal(t, math.MaxInt, got.Tokens)
+		require.Positive(t, tokens.NewBudget(100_000, nil).Overflow(got.Tokens))
+		require.Equal(t, math.MaxInt, tokens.ContextTokens(u))
+	}
+	require.Equal(t, math.MaxInt, tokens.PromptTokens(message.Usage{Input: math.MaxInt, CacheWrite: 1}))
+	total := tokens.CumulativeUsage{}.Add(message.Usage{Input: math.MaxInt}).Add(message.Usage{Input: 7, Output: 1})
+	require.Equal(t, math.MaxInt, total.Input)
+	require.Equal(t, math.MaxInt, total.Total())
+	var c tokens.Calibration
+	c.Observe("p", "m", 10, message.Usage{Input: math.MaxInt, CacheRead: math.MaxInt})
+	require.InDelta(t, 3, c.Factor("p", "m"), 0)
+	require.Equal(t, math.MaxInt, tokens.Breakdown{System: math.MaxInt, History: 4, Reserve: 9}.Total())
 }

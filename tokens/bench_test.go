@@ -67,3 +67,18 @@ func BenchmarkMeter10k(b *testing.B) {
 		m.Messages(ms)
 	}
 }
+
+// A tool result of 1.7 MB: it may take 100 ms at most, and takes a few.
+func BenchmarkHugeToolResult(b *testing.B) {
+	e := tokens.ScriptAware()
+	for name, unit := range map[string]string{"letter": "a", "blanks": " ", "han": "中", "code": readCorpus(b, "code")} {
+		m := message.ToolResult("c", "read", message.Text(strings.Repeat(unit, 1_700_000/len(unit))))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(1_700_000)
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Message(m)
+			}
+		})
+	}
+}

@@ -19,11 +19,11 @@ type Breakdown struct {
 
 // Used is what a request takes: everything but the reserve.
 func (b Breakdown) Used() int {
-	return b.System + b.Tools + b.History + b.Images + b.Other + b.Prompt
+	return sum(b.System, b.Tools, b.History, b.Images, b.Other, b.Prompt)
 }
 
 // Total is Used plus the reserve.
-func (b Breakdown) Total() int { return b.Used() + b.Reserve }
+func (b Breakdown) Total() int { return sum(b.Used(), b.Reserve) }
 
 // Parts are the parts of one request, as far as they are known. The zero value is an
 // empty request.

@@ -1,5 +1,7 @@
 package tokens
 
+import "math"
+
 // Defaults of the reserve, in tokens (OpenClaw 2026.7.1 defaults).
 const (
 	// DefaultReserve is reserved when nothing is configured, before the floor is applied.
@@ -14,7 +16,7 @@ const (
 // Budget knows nothing: nothing overflows it. Make one with [NewBudget] to get the
 // default reserve. A Budget is a value; it may be copied and compared.
 type Budget struct {
-	Window    int // model context window; 0: unknown, no automatic trigger
+	Window    int // model context window; 0 or less: unknown, no automatic trigger
 	Reserve   int // kept free for output and growth
 	MinPrompt int // never reserve below this; 0: half of Window, at most DefaultMinPrompt
 	Output    int // max output tokens; 0: unknown
@@ -61,26 +63,36 @@ func (b Budget) Known() bool { return b.Window > 0 }
 
 // Prompt is what may be sent: Window less the effective reserve, at least 1. For an
 // unknown window it is 1; ask Overflow, which does not mistake that for a full one.
-func (b Budget) Prompt() int { return max(1, b.Window-b.EffectiveReserve()) }
+func (b Budget) Prompt() int {
+	if !b.Known() {
+		return 1
+	}
+	return max(1, b.Window-b.EffectiveReserve())
+}
 
-// EffectiveReserve is Reserve as far as it leaves MinPrompt tokens for the prompt.
+// EffectiveReserve is Reserve as far as it leaves MinPrompt tokens for the prompt. For
+// an unknown window it is Reserve as configured.
 func (b Budget) EffectiveReserve() int {
+	if !b.Known() {
+		return max(0, b.Reserve)
+	}
 	return max(0, min(b.Reserve, b.Window-b.minPrompt()))
 }
 
 // Overflow is by how much an estimate passes Prompt: 0 when it fits, and always 0
 // when the window is unknown.
 func (b Budget) Overflow(estimated int) int {
-	if !b.Known() {
+	if !b.Known() || estimated <= b.Prompt() {
 		return 0
 	}
-	return max(0, estimated-b.Prompt())
+	return estimated - b.Prompt()
 }
 
 // Calibrated returns b in the unit of an estimator that is off by factor, as
 // [Calibration.Factor] gives it: where the provider counts 1.2 for each estimated
 // token, a window of 120,000 holds 100,000 estimated ones. Estimates are then
-// compared as they are; no stored count changes. A factor of zero or less is 1.
+// compared as they are; no stored count changes. A factor of zero or less is 1. An
+// unknown window stays unknown. What is too large for an int is the largest int.
 func (b Budget) Calibrated(factor float64) Budget {
 	if !(factor > 0) || factor == 1 {
 		return b
@@ -98,7 +110,11 @@ func scaleDown(n int, factor float64) int {
 	if n <= 0 {
 		return n
 	}
-	return max(1, int(float64(n)/factor))
+	q := float64(n) / factor
+	if q >= math.MaxInt {
+		return math.MaxInt
+	}
+	return max(1, int(q))
 }
 
 func (b Budget) minPrompt() int {

@@ -1,10 +1,13 @@
 package tokens_test
 
 import (
+	"math"
 	"testing"
 
-	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/go-contextengine/contextengine/tokens"
 )
 
 func TestNewBudgetReserve(t *testing.T) {
@@ -58,4 +61,44 @@ func TestBudgetCalibrated(t *testing.T) {
 	require.Equal(t, 96_000, c.Window)
 	require.Equal(t, 80_000, c.Prompt())
 	require.False(t, tokens.Budget{}.Calibrated(2).Known())
+}
+
+// Whatever a host configures or a provider reports, no decision is made on a number that
+// wrapped around.
+func TestBudgetNeverWrapsAround(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{math.MinInt, -1, 0} {
+		b := tokens.Budget{Window: w, Reserve: 20_000}
+		require.False(t, b.Known())
+		require.Equal(t, 1, b.Prompt())
+		require.Equal(t, 20_000, b.EffectiveReserve())
+		require.Zero(t, b.Overflow(math.MaxInt))
+		require.Equal(t, 10_000, b.Calibrated(2).EffectiveReserve())
+	}
+	b := tokens.NewBudget(100_000, nil)
+	require.Zero(t, b.Overflow(math.MinInt))
+	require.Equal(t, math.MaxInt-b.Prompt(), b.Overflow(math.MaxInt))
+	require.Equal(t, math.MaxInt, b.Calibrated(1e-300).Window)
+	require.Equal(t, 1, b.Calibrated(math.Inf(1)).Window)
+	require.Equal(t, b, b.Calibrated(math.NaN()))
+	require.Equal(t, math.MaxInt, tokens.Budget{Window: math.MaxInt, Reserve: math.MinInt}.Prompt())
+	require.Equal(t, math.MaxInt, tokens.Budget{Window: math.MaxInt, Reserve: math.MaxInt, MinPrompt: math.MaxInt}.Prompt())
+}
+
+func TestBudgetPartsFitTheWindow(t *testing.T) {
+	t.Parallel()
+	number := rapid.OneOf(rapid.Int(), rapid.IntRange(-10, 100_000))
+	rapid.Check(t, func(t *rapid.T) {
+		b := tokens.Budget{Window: number.Draw(t, "window"), Reserve: number.Draw(t, "reserve"), MinPrompt: number.Draw(t, "least prompt")}
+		estimated, factor := number.Draw(t, "estimated"), rapid.Float64().Draw(t, "factor")
+		for _, b := range []tokens.Budget{b, b.Calibrated(factor), tokens.NewBudget(b.Window, &tokens.BudgetOptions{Reserve: &b.Reserve})} {
+			prompt, reserve, over := b.Prompt(), b.EffectiveReserve(), b.Overflow(estimated)
+			if prompt < 1 || reserve < 0 || over < 0 || over > max(0, estimated) {
+				t.Fatalf("%+v: prompt %d, reserve %d, overflow %d", b, prompt, reserve, over)
+			}
+			if b.Known() && (prompt > b.Window || reserve > b.Window-prompt) {
+				t.Fatalf("%+v: prompt %d and reserve %d", b, prompt, reserve)
+			}
+		}
+	})
 }

@@ -96,7 +96,7 @@ func (m *Meter) Schema(tool json.RawMessage) int {
 func (m *Meter) Messages(xs []message.Message) int {
 	n := 0
 	for i := range xs {
-		n += m.message(&xs[i])
+		n = sum(n, m.message(&xs[i]))
 	}
 	return n
 }

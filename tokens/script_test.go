@@ -187,19 +187,3 @@ func TestC13_ScriptAwareTail(t *testing.T) {
 		last = max(last, e.Text(string(chars[:i])))
 	}
 }
-
-// A huge tool result never stalls a turn.
-func TestScriptAwareHugeToolResult(t *testing.T) {
-	t.Parallel()
-	e := tokens.ScriptAware()
-	for _, unit := range []string{"a", " ", "中", readCorpus(t, "code")} {
-		m := message.ToolResult("c", "read", message.Text(strings.Repeat(unit, 1_700_000/len(unit))))
-		best := time.Hour
-		for range 3 {
-			start := time.Now()
-			require.Positive(t, e.Message(m))
-			best = min(best, time.Since(start))
-		}
-		require.True(t, raceEnabled || best < 100*time.Millisecond, best)
-	}
-}

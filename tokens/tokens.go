@@ -54,7 +54,7 @@ func Messages(e Estimator, ms []message.Message) int {
 	}
 	n := 0
 	for i := range ms {
-		n += e.Message(ms[i])
+		n = sum(n, e.Message(ms[i]))
 	}
 	return n
 }

@@ -8,7 +8,7 @@ import (
 // PromptTokens returns what a call's prompt cost by the provider's own count, cached
 // parts included; 0 when it is unknown.
 func PromptTokens(u message.Usage) int {
-	return max(0, u.Input) + max(0, u.CacheRead) + max(0, u.CacheWrite)
+	return sum(max(0, u.Input), max(0, u.CacheRead), max(0, u.CacheWrite))
 }
 
 // ContextTokens returns how full the context was after a call: what was measured where
@@ -25,7 +25,7 @@ func ContextTokens(u message.Usage) int {
 	if u.Total > 0 {
 		return u.Total
 	}
-	return PromptTokens(u) + max(0, u.Output)
+	return sum(PromptTokens(u), max(0, u.Output))
 }
 
 // A CumulativeUsage sums the usage of many calls, for billing and statistics. It is a
@@ -39,17 +39,17 @@ type CumulativeUsage struct {
 // Add returns the sum with one more call.
 func (c CumulativeUsage) Add(u message.Usage) CumulativeUsage {
 	return CumulativeUsage{
-		Calls:      c.Calls + 1,
-		Input:      c.Input + max(0, u.Input),
-		Output:     c.Output + max(0, u.Output),
-		CacheRead:  c.CacheRead + max(0, u.CacheRead),
-		CacheWrite: c.CacheWrite + max(0, u.CacheWrite),
+		Calls:      sum(c.Calls, 1),
+		Input:      sum(c.Input, max(0, u.Input)),
+		Output:     sum(c.Output, max(0, u.Output)),
+		CacheRead:  sum(c.CacheRead, max(0, u.CacheRead)),
+		CacheWrite: sum(c.CacheWrite, max(0, u.CacheWrite)),
 	}
 }
 
 // Total returns all tokens of all calls.
 func (c CumulativeUsage) Total() int {
-	return c.Input + c.Output + c.CacheRead + c.CacheWrite
+	return sum(c.Input, c.Output, c.CacheRead, c.CacheWrite)
 }
 
 const (

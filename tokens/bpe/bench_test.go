@@ -124,10 +124,9 @@ func fill(s string) string {
 	return strings.ToValidUTF8(s[:benchChunk], "")
 }
 
-// BenchmarkWorstCase counts a megabyte without a place to split it.
-func BenchmarkWorstCase(b *testing.B) {
-	for name, unit := range map[string]string{"letter": "a", "blanks": " ", "newlines": "\n", "signs": "="} {
-		s := strings.Repeat(unit, 1<<20)
+// BenchmarkSlowTexts counts a megabyte of what counts slowest.
+func BenchmarkSlowTexts(b *testing.B) {
+	for name, s := range slowTexts(1 << 20) {
 		for _, p := range mustOracles(b) {
 			b.Run(p.name+"/"+name, func(b *testing.B) {
 				b.SetBytes(int64(len(s)))
