@@ -85,7 +85,7 @@ func (v *visit) open(ctx context.Context, p purpose) error {
 // openLog opens the session or makes it, and says why it begins here.
 func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
 	if v.ref.SessionID != "" {
-		log, err := v.h.store.Open(ctx, v.ref.SessionID)
+		log, err := v.openStored(ctx)
 		if err == nil {
 			v.log = share(log)
 			v.session = v.h.open.get(v.ref.SessionID)
@@ -116,6 +116,24 @@ func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
 	}
 	v.session = v.h.open.get(v.ref.SessionID)
 	return boundary, nil
+}
+
+// openStored opens the session. One that others removed while its log was kept open is
+// looked for anew.
+func (v *visit) openStored(ctx context.Context) (transcript.Log, error) {
+	log, err := v.h.store.Open(ctx, v.ref.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	_, err = log.View(ctx)
+	if err == nil {
+		return log, nil
+	}
+	v.logLeaving(ctx, errors.Join(log.Close(), v.h.warm.drop(v.ref.SessionID)))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return v.h.store.Open(ctx, v.ref.SessionID)
 }
 
 // boundary says why a stored session begins for the engine: what the host says,
@@ -245,9 +263,7 @@ func (v *visit) move(ctx context.Context, to string) error {
 	}
 	former := v.log
 	v.log = share(log)
-	if err := former.Close(); err != nil {
-		v.warn(ctx, "closing the session's log failed", err)
-	}
+	v.logLeaving(ctx, former.Close())
 	v.ref.SessionID, v.ref.SessionFile = to, ""
 	next := v.h.open.get(to)
 	next.take(v.session)
@@ -256,33 +272,47 @@ func (v *visit) move(ctx context.Context, to string) error {
 	return nil
 }
 
-// close gives back what the visit holds. A session that was made for it and got
-// nothing is gone again.
+// leaveWithin bounds what the host's stores do at the end of a visit, which does not end
+// with its caller's context.
+const leaveWithin = 5 * time.Second
+
+// close gives back what the visit holds, whatever happens. A session that was made for it
+// and got nothing is gone again. Of all that fails, only the latter leaves something behind;
+// the rest is logged.
 func (v *visit) close(ctx context.Context, keep bool) error {
-	var err error
-	if v.log != nil && keep {
-		var gone string
-		if gone, err = v.h.warm.keep(ctx, v.h.store, v.ref.SessionID); gone != "" {
+	if v.claim != nil {
+		defer v.claim.release()
+	}
+	if v.engine != nil {
+		defer v.h.release(ctx, v.engine)
+	}
+	if v.log == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	if keep {
+		gone, err := v.h.warm.keep(ctx, v.h.store, v.ref.SessionID)
+		v.logLeaving(ctx, err)
+		if gone != "" {
 			v.h.open.unload(gone)
 		}
 	}
-	if v.log != nil {
-		err = errors.Join(err, v.log.Close())
+	v.logLeaving(ctx, v.log.Close())
+	if keep || !v.created {
+		return nil
 	}
-	if v.created && !keep {
-		gone := v.h.store.Delete(ctx, v.ref.SessionID)
-		if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, fmt.Errorf("removing the session that never began: %w", gone))
-		}
-		v.h.open.forget(v.ref.SessionID)
+	v.h.open.forget(v.ref.SessionID)
+	if err := v.h.store.Delete(ctx, v.ref.SessionID); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the session that never began: %w", err)
 	}
-	if v.engine != nil {
-		v.h.release(ctx, v.engine)
+	return nil
+}
+
+func (v *visit) logLeaving(ctx context.Context, err error) {
+	if err != nil {
+		v.warn(ctx, "closing the session's log failed", err)
 	}
-	if v.claim != nil {
-		v.claim.release()
-	}
-	return err
 }
 
 func (v *visit) warn(ctx context.Context, what string, err error) {

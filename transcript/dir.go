@@ -48,6 +48,9 @@ type dirStore struct {
 	sessions *registry
 }
 
+// Follows implements [Follower]: every call looks at the file.
+func (*dirStore) Follows() bool { return true }
+
 func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -49,6 +49,9 @@ type memoryStore struct {
 	sessions map[string]*session
 }
 
+// Follows implements [Follower]: nobody else has the sessions.
+func (*memoryStore) Follows() bool { return true }
+
 func (st *memoryStore) Create(ctx context.Context, h Header) (Log, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

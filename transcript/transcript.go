@@ -162,6 +162,15 @@ type Store interface {
 	Delete(ctx context.Context, sessionID string) error
 }
 
+// A Follower is a [Store] that says whether its open logs show what others append to a session.
+// Those of the stores in directories and in memory do. Of a Store that is no Follower, a log
+// that stays open may be out of date, so that whoever comes back to a session opens it anew.
+type Follower interface {
+	Store
+	// Follows reports whether a log that is open shows what other processes append.
+	Follows() bool
+}
+
 // ErrSuperseded: another compaction, rewrite or leaf move came first.
 var ErrSuperseded = errors.New("superseded")
 
