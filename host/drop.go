@@ -25,11 +25,11 @@ func (t *Turn) recoverByDropping(ctx context.Context, err error) (string, error)
 	}
 	before := t.passed()
 	if t.limit > 0 {
-		before, _ = dropOldest(before, t.limit, t.h.meter)
+		before, _ = dropOldest(before, t.summaries(before), t.limit, t.h.meter)
 		limit = min(limit, t.limit/2)
 	}
 	limit = max(limit, 1)
-	after, gone := dropOldest(before, limit, t.h.meter)
+	after, gone := dropOldest(before, t.summaries(before), limit, t.h.meter)
 	if gone == 0 {
 		return "nothing is left but the last message of the user", nil
 	}
@@ -44,16 +44,13 @@ func (t *Turn) recoverByDropping(ctx context.Context, err error) (string, error)
 // dropOldest leaves out whole units from the front until the rest costs no more than
 // limit tokens, begins with the user, or is the last message of the user and what
 // follows it. A summary in front goes last.
-func dropOldest(ms []message.Message, limit int, meter *tokens.Meter) (kept []message.Message, gone int) {
+func dropOldest(ms []message.Message, head, limit int, meter *tokens.Meter) (kept []message.Message, gone int) {
 	cost := meter.Messages(ms)
 	if cost <= limit {
 		return ms, 0
 	}
 	last := lastOfUser(ms)
-	head := 0
-	for head < last && isSummary(ms[head]) {
-		head++
-	}
+	head = min(head, last)
 	at := head
 	for u := range message.Units(ms) {
 		if u.Start < head {

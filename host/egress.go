@@ -21,7 +21,7 @@ func (t *Turn) egress() []message.Message {
 		list, _ = prune.Shorten(list, t.pruneInput(), nil)
 	}
 	if t.limit > 0 {
-		list, _ = dropOldest(list, t.limit, t.h.meter)
+		list, _ = dropOldest(list, t.summaries(list), t.limit, t.h.meter)
 	}
 	list = t.withContext(list)
 	out := t.session.paired.ready(list)
@@ -31,22 +31,30 @@ func (t *Turn) egress() []message.Message {
 	if len(out) == 0 {
 		out = ready(message.Tail(t.base, 1))
 	}
-	if t.again && endsOpen(list) {
+	if t.again && t.endsOpen(out) {
 		out = append(slices.Clip(out), message.User(continuePrompt))
 	}
 	return slices.Clip(out)
 }
 
-// endsOpen reports whether nothing at the end of a list asks the model for anything.
-func endsOpen(list []message.Message) bool {
-	if len(list) == 0 {
-		return false
-	}
-	switch list[len(list)-1].Role {
-	case message.RoleAssistant, message.RoleCompactionSummary, message.RoleBranchSummary:
+// endsOpen reports whether nothing at the end of what is sent asks the model for
+// anything: its own words are there, or a summary.
+func (t *Turn) endsOpen(out []message.Message) bool {
+	if len(out) > 0 && out[len(out)-1].Role == message.RoleAssistant {
 		return true
 	}
-	return false
+	list := t.joined()
+	return len(list) > 0 && isSummary(list[len(list)-1])
+}
+
+// summaries is how many messages at the beginning of a list, after the passes, are
+// summaries.
+func (t *Turn) summaries(list []message.Message) int {
+	before, n := t.joined(), 0
+	for n < len(list) && n < len(before) && isSummary(before[n]) && before[n].Key == list[n].Key {
+		n++
+	}
+	return n
 }
 
 // passed is what was assembled and what the turn added, after the passes.

@@ -46,7 +46,8 @@ type Options struct {
 	Compactor ce.Compactor
 	// Passes change what a request sends, whatever the engine. Asked once per session.
 	// Optional. If nil, tool results are cut to the caps of prune.ToolResults where the
-	// window is known; a function that returns nil leaves everything as it is.
+	// window is known, and the list is made fit for the model's provider by
+	// prune.Hygiene; a function that returns nil leaves everything as it is.
 	Passes func(ref ce.SessionRef) []prune.Pass
 	// AllowModelOverride says whether an engine, by its id, may ask for another model than
 	// the session's. Optional. If nil, none may.
@@ -171,7 +172,7 @@ func defaultPasses() []prune.Pass {
 	if stateful, ok := pass.(prune.Stateful); ok {
 		pass = capped{stateful}
 	}
-	return []prune.Pass{pass}
+	return append([]prune.Pass{pass}, prune.Hygiene(prune.PolicyAuto)...)
 }
 
 func withDeadlines(s ce.Selection) ce.Selection {
