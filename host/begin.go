@@ -27,6 +27,8 @@ import (
 //   - Under [ce.Fallback] no failure of an engine fails Begin: the transcript
 //     answers. Demands that the host cannot meet do, as [*ce.HostRequirementError].
 //
+// What fails after the append is a [*BeginError], which has what was stored.
+//
 // Every Turn is ended: defer t.End(ctx, err).
 func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Message, opts *TurnOptions) (*Turn, error) {
 	if err := checkInput(input, opts); err != nil {
@@ -41,32 +43,64 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 	if opts != nil {
 		t.opts = *opts
 	}
-	begun := false
-	defer func() {
-		if begun {
-			return
-		}
-		if err := t.close(context.WithoutCancel(ctx), false); err != nil {
-			t.warn(ctx, "leaving the session failed", err)
-		}
-	}()
+	began := stageNone
+	defer func() { t.abandon(ctx, began) }() // for panics of what the host brought, too
 	if err := t.prepare(bounded, input); err != nil {
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", ref.SessionID, err)
 	}
 	if err := t.admit(bounded, input); err != nil {
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", t.ref.SessionID, err)
 	}
-	begun = true
+	began = stageStored
 	if err := t.compose(bounded); err != nil {
-		_, endErr := t.End(ctx, err)
-		return nil, fmt.Errorf("beginning a turn of session %q: %w", t.ref.SessionID, errors.Join(err, endErr))
+		return nil, t.failed(ctx, err)
 	}
 	if !h.keep(t) {
-		_, endErr := t.End(ctx, ce.ErrClosed)
-		return nil, errors.Join(ce.ErrClosed, endErr)
+		return nil, t.failed(ctx, ce.ErrClosed)
 	}
+	began = stageDone
 	return t, nil
 }
+
+// How far Begin came.
+const (
+	stageNone   = iota // nothing is stored
+	stageStored        // the turn must be ended
+	stageDone          // the caller ends it
+)
+
+// abandon leaves the session when Begin did not return a turn.
+func (t *Turn) abandon(ctx context.Context, began int) {
+	switch began {
+	case stageNone:
+		if err := t.close(context.WithoutCancel(ctx), false); err != nil {
+			t.warn(ctx, "leaving the session failed", err)
+		}
+	case stageStored:
+		_, _ = t.End(ctx, errPanicked) // where it has not ended yet
+	}
+}
+
+// failed ends a turn that Begin cannot return.
+func (t *Turn) failed(ctx context.Context, cause error) error {
+	out, err := t.End(ctx, cause)
+	return &BeginError{Outcome: out, Err: errors.Join(cause, err)}
+}
+
+// A BeginError is a failure of Begin after the input was stored. Begin with the zero
+// Message continues from there.
+type BeginError struct {
+	Outcome Outcome // of the turn that ended with it; its Session is the one to go on with
+	Err     error
+}
+
+// Error names the session.
+func (e *BeginError) Error() string {
+	return fmt.Sprintf("beginning a turn of session %q: %v", e.Outcome.Session.SessionID, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *BeginError) Unwrap() error { return e.Err }
 
 func checkInput(input message.Message, opts *TurnOptions) error {
 	var errs []error

@@ -245,7 +245,7 @@ func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions stri
 	if err != nil {
 		return done.CompactResult, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
 	}
-	v.remember(context.WithoutCancel(ctx))
+	v.remember(ctx)
 	return done.told(), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -54,31 +55,35 @@ func (t *Turn) End(ctx context.Context, failure error) (Outcome, error) {
 // endAborted ends the turn of a Host that is closed. It waits for what the turn
 // is doing until ctx is done.
 func (t *Turn) endAborted(ctx context.Context) error {
-	select {
-	case t.op <- struct{}{}:
-		defer func() { <-t.op }()
-	case <-ctx.Done():
-		return fmt.Errorf("the open turn of session %q: %w", t.ref.SessionID, context.Cause(ctx))
+	if err := t.take(ctx); err != nil {
+		return fmt.Errorf("the open turn of session %q: %w", t.ref.SessionID, err)
 	}
+	defer func() { <-t.op }()
 	_, err := t.endNow(context.WithoutCancel(ctx), ce.ErrClosed)
 	return err
 }
 
 func (t *Turn) endNow(ctx context.Context, failure error) (Outcome, error) {
-	if t.ended {
-		return t.outcome, t.endErr
+	if !t.ended {
+		t.ended = true
+		t.leave(ctx, failure)
 	}
-	t.ended = true
-	t.finish(ctx, failure)
-	t.outcome = Outcome{
-		Session: t.ref, Reply: t.reply(), Messages: t.own.messages[:len(t.own.messages):len(t.own.messages)],
-		Engine: t.engine.Status(), Events: t.journal.all(), Spent: t.journal.cost(),
-	}
-	t.remember(ctx)
-	t.h.calibrator.save(ctx)
-	t.h.drop(t)
-	t.endErr = errors.Join(t.endErr, t.close(ctx, true))
 	return t.outcome, t.endErr
+}
+
+// leave ends the turn, once. Even when something panics that the host brought, the session
+// is free afterwards.
+func (t *Turn) leave(ctx context.Context, failure error) {
+	defer t.h.drop(t)
+	defer func() { t.endErr = errors.Join(t.endErr, t.close(ctx, true)) }()
+	defer func() {
+		t.outcome = Outcome{
+			Session: t.ref, Reply: t.reply(), Messages: slices.Clip(t.own.messages),
+			Engine: t.engine.Status(), Events: t.journal.all(), Spent: t.journal.cost(),
+		}
+	}()
+	t.finish(ctx, failure)
+	t.remember(ctx)
 }
 
 // endGrace is added to the deadline of the end of a turn, so that a hook whose own
@@ -87,8 +92,10 @@ const endGrace = 100 * time.Millisecond
 
 // finish delivers the turn.
 func (t *Turn) finish(ctx context.Context, failure error) {
+	soon, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
 	if failure != nil {
-		if err := t.closeCalls(ctx); err != nil {
+		if err := t.closeCalls(soon); err != nil {
 			t.warn(ctx, "closing the turn's calls failed", err)
 		}
 	}
@@ -96,7 +103,7 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 		t.session.left = leftover{rows: t.own, delivered: t.delivered, to: t.engine}
 		return
 	}
-	view, err := t.log.View(ctx)
+	view, err := t.log.View(soon)
 	if err != nil {
 		t.endErr = err
 		return

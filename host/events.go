@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -92,8 +93,10 @@ func (e Event) costing(u *message.Usage) Event {
 }
 
 // An Observer is told what happens, in order within a turn. Observe returns soon:
-// the turn waits for it. Calls for different sessions may run concurrently, and for one
-// session those about the background.
+// the turn waits for it, and so a call of the same Turn, or of a method of the Host that
+// waits for the session, never comes back before its context ends. Calls for different
+// sessions may run concurrently, and for one session those about the background. A panic
+// is logged and changes nothing.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -186,11 +189,18 @@ func quarantineReason(s ce.Status) string {
 	return s.Quarantine.Operation + " " + s.Quarantine.Class
 }
 
-// tell calls the observer.
+// tell calls the observer. Its panics are logged: watching changes nothing.
 func (h *Host) tell(ctx context.Context, e Event) {
-	if o := h.opts.Observer; o != nil {
-		o.Observe(ctx, e)
+	if h.opts.Observer == nil {
+		return
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			h.opts.Logger.LogAttrs(ctx, slog.LevelError, "the observer panicked",
+				slog.String("op", e.Operation), slog.String("session", e.SessionID), slog.Any("panic", v))
+		}
+	}()
+	h.opts.Observer.Observe(ctx, e)
 }
 
 // classOf is the reason of a failure.

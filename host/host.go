@@ -39,10 +39,11 @@ type Host struct {
 	life context.Context
 	end  context.CancelCauseFunc
 
-	mu     sync.Mutex
-	closed bool
-	turns  map[*Turn]struct{} // begun and not ended
-	work   sync.WaitGroup     // calls of Begin, Compact and EndSession
+	mu      sync.Mutex
+	closed  bool
+	turns   map[*Turn]struct{} // begun and not ended
+	working int                // calls of Begin, Compact and EndSession
+	quiet   chan struct{}      // closed when working is 0; nil: nobody waits
 }
 
 // New returns a Host over a store. The options are copied. The engine is not
@@ -152,14 +153,11 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 }
 
 // Close ends open turns as aborted, waits for what they do, at most until ctx is
-// done, and closes the engine. Later calls of any method fail with
-// [ce.ErrClosed]. It is idempotent.
+// done, and closes the engine. Later calls of any other method fail with
+// [ce.ErrClosed]. It is idempotent, and after an error it can be called again to wait
+// for what was left.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return nil
-	}
 	h.closed = true
 	h.mu.Unlock()
 	h.end(ce.ErrClosed)
@@ -168,18 +166,28 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, t := range h.openTurns() {
 		errs = append(errs, t.endAborted(ctx))
 	}
-	idle := make(chan struct{})
-	go func() {
-		h.work.Wait()
-		close(idle)
-	}()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("closing the host: %w", context.Cause(ctx)))
-	}
-	errs = append(errs, h.lane.Close(ctx), h.engines.close(), h.warm.close())
+	errs = append(errs, h.awaitWork(ctx), h.lane.Close(ctx), h.engines.close(), h.warm.close())
 	return errors.Join(errs...)
+}
+
+// awaitWork waits until nobody is in a method of the closed Host.
+func (h *Host) awaitWork(ctx context.Context) error {
+	h.mu.Lock()
+	if h.working == 0 {
+		h.mu.Unlock()
+		return nil
+	}
+	if h.quiet == nil {
+		h.quiet = make(chan struct{})
+	}
+	quiet := h.quiet
+	h.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("closing the host: %w", context.Cause(ctx))
+	}
 }
 
 // keep remembers an open turn, unless the Host is closed.
@@ -216,12 +224,21 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 	if h.closed {
 		return nil, nil, ce.ErrClosed
 	}
-	h.work.Add(1)
+	h.working++
 	ctx, stop := h.bound(ctx)
 	return ctx, func() {
 		stop()
-		h.work.Done()
+		h.leave()
 	}, nil
+}
+
+func (h *Host) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.working--; h.working == 0 && h.quiet != nil {
+		close(h.quiet)
+		h.quiet = nil
+	}
 }
 
 // bound returns a context that also ends with the Host.

@@ -24,15 +24,21 @@ func (h *Host) Run(ctx context.Context, ref ce.SessionRef, input message.Message
 		return Outcome{Session: ref}, errors.New("running a turn: the host has no model")
 	}
 	t, err := h.Begin(ctx, ref, input, opts)
+	if begun := (*BeginError)(nil); errors.As(err, &begun) {
+		return begun.Outcome, err
+	}
 	if err != nil {
 		return Outcome{Session: ref, Engine: h.engines.status()}, err
 	}
-	failure := errors.New("the turn was left by a panic")
+	failure := errPanicked
 	defer func() { _, _ = t.End(ctx, failure) }() // for panics of the model; else it has ended
 	failure = t.loop(ctx)
 	out, err := t.End(ctx, failure)
 	return out, errors.Join(failure, err)
 }
+
+// errPanicked is why a turn failed in which something panicked that the host brought.
+var errPanicked = errors.New("the turn was left by a panic")
 
 // loop asks the model until it has no more calls.
 func (t *Turn) loop(ctx context.Context) error {
@@ -45,6 +51,9 @@ func (t *Turn) loop(ctx context.Context) error {
 		}
 		if again {
 			continue
+		}
+		if ctx.Err() != nil { // it was paid for
+			return errors.Join(context.Cause(ctx), t.persistLate(ctx, []message.Message{reply}))
 		}
 		if err := t.Append(ctx, reply); err != nil {
 			return err

@@ -72,8 +72,12 @@ func (v *visit) startsClean(ctx context.Context, name string, err error) {
 	v.observe(ctx, Event{Operation: OpState}, fmt.Errorf("state %q starts anew: %w", name, err))
 }
 
-// remember stores the session's state. A failure is logged: the turn is worth more.
+// remember stores the session's state and what was learnt, whether ctx ended or not, and
+// does not take long. A failure is logged: the turn is worth more.
 func (v *visit) remember(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	defer v.h.calibrator.save(ctx)
 	raw, err := json.Marshal(v.session.snapshot())
 	if err == nil {
 		err = v.h.opts.State.Save(ctx, v.ref, stateRecord, raw)

@@ -176,10 +176,11 @@ func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
 
 // enter starts an operation: its context also ends with the Host.
 func (t *Turn) enter(ctx context.Context) (context.Context, func(), error) {
-	select {
-	case t.op <- struct{}{}:
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
+	}
+	if err := t.take(ctx); err != nil {
+		return nil, nil, err
 	}
 	if t.ended {
 		<-t.op
@@ -190,6 +191,21 @@ func (t *Turn) enter(ctx context.Context) (context.Context, func(), error) {
 		stop()
 		<-t.op
 	}, nil
+}
+
+// take waits for the operation that runs. An idle turn is taken whether ctx ended or not.
+func (t *Turn) take(ctx context.Context) error {
+	select {
+	case t.op <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t.op <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // awaitsModel reports whether the next thing is to ask the model: every call has
