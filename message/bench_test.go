@@ -22,9 +22,14 @@ func session(n int) []message.Message {
 // What every turn does to a clean list must not cost memory.
 func TestCleanListsAllocateNothing(t *testing.T) {
 	ms := session(1000)
+	for i := 1; i < len(ms); i += 5 { // models say something before they call
+		ms[i].Content = append([]message.Block{message.Text("first")}, ms[i].Content...)
+	}
+	many := list(manyCalls(64))
 	open := &message.RepairOptions{KeepOpenTail: true}
 	for name, f := range map[string]func(){
 		"RepairPairs":  func() { message.RepairPairs(ms, nil) },
+		"many calls":   func() { message.RepairPairs(many, nil) },
 		"KeepOpenTail": func() { message.RepairPairs(ms[:len(ms)-2], open) },
 		"ForModel":     func() { message.ForModel(ms) },
 		"IsConversation": func() {
@@ -45,7 +50,8 @@ func BenchmarkRepairPairs(b *testing.B) {
 	for i := 3; i+5 < len(broken); i += 50 { // every tenth turn, a result goes astray
 		broken[i], broken[i+2] = broken[i+2], broken[i]
 	}
-	for name, ms := range map[string][]message.Message{"clean": clean, "broken": broken} {
+	nameless := list("a:" + strings.Repeat(",", 10_000) + strings.Repeat(" r:@other", 10_000))
+	for name, ms := range map[string][]message.Message{"clean": clean, "broken": broken, "without ids": nameless} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -284,6 +284,9 @@ func TestEqual(t *testing.T) {
 	keyed.Key = "k"
 	keyed.Timestamp = keyed.Timestamp.Add(time.Microsecond)
 	require.True(t, message.Equal(base, keyed))
+	call := message.Assistant(message.Block{Type: message.BlockToolCall})
+	require.False(t, message.Equal(call, message.Assistant(message.ToolCall("", "", nil))), "no arguments are not empty ones")
+	require.False(t, message.Equal(message.Assistant(message.ToolCall("", "", nil)), call))
 	one, two := decode(t, `{"role":"user","content":"\ud800"}`), decode(t, `{"role":"user","content":"\ud801"}`)
 	require.Equal(t, one.Text(), two.Text())
 	require.False(t, message.Equal(one, two), "different surrogates")

@@ -73,8 +73,7 @@ func (md *mender) plan() {
 	for i := range md.p.results {
 		if r := &md.p.results[i]; r.block == wholeMessage {
 			md.fates[r.at] = grouped
-			if r.group == noGroup {
-				md.fates[r.at] = gone
+			if r.group == noGroup { // behind nothing, so it is gone
 				md.done.DroppedResults++
 			}
 		} else if r.group == noGroup {
@@ -266,7 +265,7 @@ func (md *mender) filled(k int) Message {
 		return m
 	}
 	name := toolName(m.ToolName, c.name)
-	if m.ToolCallID != c.id || m.ToolName != name || guessed && !m.IsError {
+	if m.ToolCallID != c.id || m.ToolName != name {
 		m.ToolCallID, m.ToolName = c.id, name
 		m.IsError = m.IsError || guessed
 		md.done.FilledResults++
@@ -274,12 +273,13 @@ func (md *mender) filled(k int) Message {
 	return m
 }
 
-// toolName is the name of a result's tool; the last resort is OpenClaw's.
+// toolName is the name of a result's tool, from the result or the trimmed name of its call;
+// the last resort is OpenClaw's.
 func toolName(own, called string) string {
 	if own = strings.TrimSpace(own); own != "" {
 		return own
 	}
-	if called = strings.TrimSpace(called); called != "" {
+	if called != "" {
 		return called
 	}
 	return "unknown"

@@ -194,6 +194,9 @@ func drawList(t *rapid.T) []message.Message {
 		if shift == 3 {
 			ms[i].Timestamp = time.Time{}
 		}
+		if ms[i].Role == message.RoleToolResult { // with as many blocks as it likes
+			ms[i].Content = slices.Repeat(ms[i].Content, rapid.IntRange(0, 2).Draw(t, "blocks"))
+		}
 	}
 	return ms
 }

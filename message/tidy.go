@@ -24,10 +24,7 @@ func inspect(ms []Message) tidy {
 		if !plain || ms[i].Role == RoleToolResult {
 			return untidy
 		}
-		end, answered, ok := runOf(ms, i, calls)
-		if !ok {
-			return untidy
-		}
+		end, answered := runOf(ms, i, calls)
 		if answered < calls && state == tidyClosed {
 			state = tidyTail
 		}
@@ -55,15 +52,15 @@ func census(m *Message) (calls int, plain bool) {
 	return calls, true
 }
 
-// runOf follows the results behind ms[i], which has the given number of calls. ok is false
-// when one of them is not exactly the first answer to one of these calls.
-func runOf(ms []Message, i, calls int) (end, answered int, ok bool) {
+// runOf follows the results behind ms[i], which has the given number of calls, up to one
+// that is not exactly the first answer to one of these calls.
+func runOf(ms []Message, i, calls int) (end, answered int) {
 	var seen uint64
 	end = i + 1
 	for ; end < len(ms) && ms[end].Role == RoleToolResult; end++ {
 		r := &ms[end]
 		if calls == 0 || calls > maxFastCalls || isBlank(r.ToolCallID) || r.ToolName == "" || isPadded(r.ToolName) {
-			return end, answered, false
+			return end, answered
 		}
 		bit := uint64(0)
 		for k, mask := 0, uint64(1); k < len(ms[i].Content); k++ {
@@ -78,12 +75,12 @@ func runOf(ms []Message, i, calls int) (end, answered int, ok bool) {
 			mask <<= 1
 		}
 		if bit == 0 {
-			return end, answered, false
+			return end, answered
 		}
 		seen |= bit
 		answered++
 	}
-	return end, answered, true
+	return end, answered
 }
 
 func isPadded(s string) bool {

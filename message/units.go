@@ -23,7 +23,7 @@ func Units(ms []Message) iter.Seq[Unit] {
 		}
 		for i := 0; i < len(ms); {
 			calls, _ := census(&ms[i])
-			end, answered, _ := runOf(ms, i, calls)
+			end, answered := runOf(ms, i, calls)
 			if !yield(Unit{Start: i, End: end, Open: answered < calls}) {
 				return
 			}
