@@ -177,8 +177,10 @@ func attributes(e host.Event) []attribute.KeyValue {
 		key   string
 		value int
 	}{
-		{AttrTokensBefore, e.TokensBefore}, {AttrTokensAfter, e.TokensAfter},
-		{AttrInputTokens, e.InputTokens}, {AttrOutputTokens, e.OutputTokens},
+		{AttrTokensBefore, e.TokensBefore},
+		{AttrTokensAfter, e.TokensAfter},
+		{AttrInputTokens, e.InputTokens},
+		{AttrOutputTokens, e.OutputTokens},
 	} {
 		if a.value != 0 {
 			out = append(out, attribute.Int(a.key, a.value))

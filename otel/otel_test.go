@@ -40,7 +40,7 @@ func setUp(t *testing.T) (*otel.Observer, *tracetest.SpanRecorder, *sdktrace.Tra
 func attrsOf(s sdktrace.ReadOnlySpan) map[string]string {
 	out := map[string]string{}
 	for _, a := range s.Attributes() {
-		out[string(a.Key)] = a.Value.Emit()
+		out[string(a.Key)] = a.Value.String()
 	}
 	return out
 }
