@@ -6,7 +6,7 @@ import "context"
 // that uses one is skipped with the reason.
 func laterOps() map[string]opFunc {
 	reasons := map[string]string{
-		"compactionTimeout": "bounded compaction", "memory": "memory section",
+		"memory":       "memory section",
 		"memoryPrompt": "memory section", "slotSelect": "configuration edits", "uninstall": "configuration edits",
 	}
 	out := map[string]opFunc{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"time"
 
@@ -9,7 +10,22 @@ import (
 )
 
 func safeOps() map[string]opFunc {
-	return map[string]opFunc{"compactSafe": opCompactSafe}
+	return map[string]opFunc{"compactSafe": opCompactSafe, "compactionTimeout": opCompactionTimeout}
+}
+
+// opCompactionTimeout gives the deadline of compactions, in milliseconds, that a
+// configuration asks for: whole seconds, else the default.
+func opCompactionTimeout(_ context.Context, _ *world, s step) (any, error) {
+	config := s.object("config")
+	for _, key := range []string{"agents", "defaults", "compaction"} {
+		config, _ = config[key].(map[string]any)
+	}
+	if n, ok := config["timeoutSeconds"].(json.Number); ok {
+		if seconds, err := n.Float64(); err == nil && seconds >= 1 {
+			return int64(seconds) * 1000, nil
+		}
+	}
+	return ce.DefaultDeadlines().Compact.Milliseconds(), nil
 }
 
 const opNameCompactSafe = "compactSafe"
