@@ -79,9 +79,13 @@ func (c *calibrator) enter(ctx context.Context) bool {
 	}
 }
 
+// leastObserved is the smallest request that teaches anything, in tokens: of a smaller
+// one the provider's framing is too large a part.
+const leastObserved = 1_000
+
 // observe learns from a request and what the provider counted for it.
 func (c *calibrator) observe(m ModelInfo, estimated int, u message.Usage) {
-	if !c.off {
+	if !c.off && estimated >= leastObserved {
 		c.learnt.Observe(m.Provider, m.ID, estimated, u)
 	}
 }

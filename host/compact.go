@@ -78,6 +78,9 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	}, nil)
 	if !done.counts {
 		v.noProgress(done.CompactResult, res.OK && !res.Compacted && !done.delegated && !q.builtin)
+		if res.Reason == ce.ReasonNoRealConversation { // then the size that was reported is not that of this context
+			v.session.update(func(r *record) { r.Used = 0 })
+		}
 		return done, nil
 	}
 	v.session.update(func(r *record) { r.Compactions++; r.Used, r.LastNoProgress = 0, "" })

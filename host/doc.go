@@ -12,7 +12,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	reply, err := ask(ctx, t.Request())
+//	reply, err := ask(ctx, t.Request()) // and again after t.Recover(ctx, err)
 //	if err == nil {
 //		err = t.Append(ctx, reply)
 //	}
@@ -29,6 +29,20 @@
 //     results make a list that a provider accepts.
 //   - At the end the turn is delivered to the engine, once, and the engine may
 //     maintain the transcript.
+//
+// # When a request is too large
+//
+// A request is judged before it is sent, and the engine compacts where it does not fit.
+// The estimate never has the last word: what cannot be made smaller is sent. When the
+// provider refuses it, or its reply tells that it was cut, [Turn.Recover] climbs a ladder,
+// and says that the request can be sent again or, in an [OverflowError], what it tried.
+// How far estimates are off is learnt from what the provider counts.
+//
+// # What a host sees of it
+//
+// [Host.Status] tells how a session stands, [Outcome] what happened in a turn, and an
+// [Observer] hears of every hook, every request to the model, and the background.
+// [SlogObserver] logs them; the module otel makes spans and metrics of them.
 //
 // # What a failing engine does
 //

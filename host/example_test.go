@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/host"
@@ -52,4 +54,49 @@ func ExampleHost_Begin() {
 	// Output:
 	// send: 1 message
 	// stored: 2 messages <nil>
+}
+
+// A loop that recovers from requests that are too large, and shortens them as far as the
+// host allows.
+func ExampleTurn_Recover() {
+	ctx := context.Background()
+	model := &hosttest.Strict{Model: hosttest.Always(hosttest.Reply("I see.")), Window: 1_000, Estimator: hosttest.ByteCount{}}
+	h, err := host.New(transcript.NewMemory(), &host.Options{Model: model, DropOldest: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Close(ctx)
+	ref := ce.SessionRef{SessionID: "long"}
+	if _, err := h.Run(ctx, ref, message.User(strings.Repeat("a long story ", 70)), nil); err != nil {
+		fmt.Println(err)
+	}
+
+	t, err := h.Begin(ctx, ref, message.User(strings.Repeat("it goes on ", 70)), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for {
+		reply, err := model.Complete(ctx, t.Request())
+		if err == nil {
+			err = t.Overflowed(reply) // an answer, but to less than was asked?
+		}
+		if err != nil {
+			again, failure := t.Recover(ctx, err)
+			if again {
+				continue
+			}
+			err = errors.Join(err, failure)
+		} else {
+			err = t.Append(ctx, reply)
+		}
+		out, endErr := t.End(ctx, err)
+		fmt.Println("refused at first:", model.Refused() > 0)
+		fmt.Println(out.Reply.Text(), endErr)
+		return
+	}
+	// Output:
+	// refused at first: true
+	// I see. <nil>
 }
