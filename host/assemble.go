@@ -69,13 +69,14 @@ func (t *Turn) moveTo(g transcript.Generation, view []message.Message) {
 }
 
 // messageBudget is what an engine's list may cost: the prompt budget without
-// system prompt, tools and the messages that come after the list. 0: unknown.
+// system prompt, tools, the host's context and the messages that come after the list.
+// 0: unknown.
 func (t *Turn) messageBudget(after []message.Message) int {
 	b := t.budget()
 	if !b.Known() {
 		return 0
 	}
-	return max(1, b.Prompt()-t.fixedTokens()-t.h.meter.Messages(after))
+	return max(1, b.Prompt()-t.aroundTokens()-t.h.meter.Messages(after))
 }
 
 // toolNames keeps the difference between no tools and not knowing.
@@ -134,7 +135,7 @@ func (t *Turn) deliver(ctx context.Context) error {
 	t.observe(ctx, Event{Operation: OpAfterTurn, Reason: "tool loop", Duration: time.Since(start)}, err)
 	switch {
 	case err == nil:
-		t.delivered = len(t.own.messages)
+		t.delivered, t.deliveredTo = len(t.own.messages), t.engine.Info().ID
 	case !t.engine.settles(ctx, err):
 		return err
 	default:

@@ -12,6 +12,9 @@ import (
 // context is above the budget after an answer of the provider, or before a
 // request of a tool loop, the host's own compaction runs.
 func (t *Turn) autoCompact(ctx context.Context) error {
+	if len(t.own.messages) == 0 { // nothing was appended that a model could see
+		return nil
+	}
 	last := t.own.messages[len(t.own.messages)-1]
 	due := last.Role == message.RoleAssistant || t.own.awaitsModel()
 	if !due || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {

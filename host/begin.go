@@ -211,25 +211,16 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 		return err
 	}
 	t.generation = view.Generation
-	left := t.session.left
-	t.session.left = leftover{}
-	if !isZero(input) {
-		t.base = view.Messages
-		if err := t.persist(ctx, input); err != nil {
-			t.session.left = left
-			return err
-		}
-		t.input = &t.own.messages[0]
-		return nil
+	if isZero(input) {
+		return t.resume(ctx, view.Messages)
 	}
-	if len(view.Messages) == 0 {
-		return errors.New("no input, and no stored history to continue from")
+	t.base = view.Messages
+	if err := t.persist(ctx, input); err != nil {
+		return err
 	}
-	t.own = left.rows
-	if left.to == t.engine {
-		t.delivered = left.delivered
+	if len(t.own.messages) == 0 {
+		return errors.New("the input has nothing that a model could see")
 	}
-	t.base = t.own.without(view.Messages)
-	t.running, t.again = true, true
+	t.input = &t.own.messages[0]
 	return nil
 }

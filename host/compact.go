@@ -10,6 +10,7 @@ import (
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
 )
 
 // A squeeze asks an engine to make a session's context smaller.
@@ -21,9 +22,10 @@ type squeeze struct {
 	current      int // observed tokens; 0: unknown
 	active       bool
 	degraded     ce.ReasonCode
-	// measure tells the size of the context now, in the same unit as before it; nil:
-	// the view's.
-	measure func(ctx context.Context) (int, error)
+	// measure tells the size of the context after the compaction; nil: the view's. It
+	// compares with measured, the size before it by the same measure; 0: with current.
+	measure  func(ctx context.Context) (int, error)
+	measured int
 	// builtin asks the host's own compaction instead of the engine.
 	builtin bool
 }
@@ -50,7 +52,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	}
 	before := q.current
 	if before <= 0 {
-		before = viewBefore
+		before = max(q.measured, viewBefore)
 	}
 	if owner {
 		v.observe(ctx, Event{Operation: OpBeforeCompaction, Outcome: OutcomeOK, TokensBefore: before}, nil)
@@ -132,7 +134,7 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 	}
 	if next := done.Result.Successor(); next != "" && next != v.ref.SessionID {
 		if err := v.move(ctx, next); err != nil {
-			return err
+			return v.strayed(ctx, done, err)
 		}
 	}
 	d := done.Result
@@ -153,6 +155,9 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 			done.before, done.after = viewBefore, after
 			break
 		}
+		if q.measured > 0 {
+			done.before = q.measured
+		}
 		if done.after, err = q.measure(ctx); err != nil {
 			return err
 		}
@@ -162,6 +167,21 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 		done.Reason = ce.ReasonNoProgress
 		done.Detail = fmt.Sprintf("the context has %d tokens after the compaction and had %d before it", done.after, done.before)
 	}
+	return nil
+}
+
+// strayed takes notice of a successor that cannot be gone on with: the session stays where
+// it is, and the compaction was none.
+func (v *visit) strayed(ctx context.Context, done *squeezed, err error) error {
+	if ctx.Err() != nil || v.engine.strict() {
+		return err
+	}
+	v.warn(ctx, "a compaction moved to where nothing is", err)
+	d := *done.Result
+	d.SessionID, d.SessionTarget, d.TokensAfter = "", nil, nil
+	done.Result = &d
+	done.Reason, done.Detail = ce.ReasonNoProgress, err.Error()
+	done.after = done.before
 	return nil
 }
 
@@ -241,15 +261,38 @@ func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions stri
 	if err := v.open(bounded, purpose{op: ce.OpManualCompact}); err != nil {
 		return ce.CompactResult{}, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
 	}
-	done, err := v.compact(bounded, squeeze{
+	q := squeeze{
 		trigger: ce.TriggerManual, goal: ce.GoalThreshold, force: true,
 		instructions: instructions, current: v.estimated(v.session.used()),
-	})
+	}
+	if v.engine.Info().OwnsCompaction { // its list may be short already, and shorter afterwards
+		if q.measured, err = v.assembledTokens(bounded); err == nil {
+			q.measure = v.assembledTokens
+		}
+	}
+	done, err := v.compact(bounded, q)
 	if err != nil {
 		return done.CompactResult, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
 	}
 	v.remember(ctx)
 	return done.told(), nil
+}
+
+// assembledTokens is the size of what the engine would send of the session now.
+func (v *visit) assembledTokens(ctx context.Context) (int, error) {
+	view, err := v.log.View(ctx)
+	if err != nil {
+		return 0, err
+	}
+	budget := v.promptBudget()
+	res, err := turn.Assemble(ctx, v.engine.Handle, v.steps, ce.AssembleParams{
+		Messages: view.Messages, TokenBudget: budget, Model: v.model.ID,
+		CitationsMode: v.h.opts.Citations, Settings: v.settings(budget, ""),
+	})
+	if err != nil {
+		return 0, err
+	}
+	return v.h.meter.Messages(res.Messages), nil
 }
 
 // told is the result as callers see it: what does not count is not called
@@ -307,12 +350,7 @@ func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
 	}
 	changed := view.Generation != t.generation
 	t.moveTo(view.Generation, view.Messages)
-	t.summary = compactedHere
-	if changed && len(view.Messages) > 0 && view.Messages[0].Role == message.RoleCompactionSummary {
-		t.summary = view.Messages[0].Summary
-	} else if done.Result != nil && done.Result.Summary != "" {
-		t.summary = done.Result.Summary
-	}
+	t.summary = done.summary(view, changed)
 	if t.running && !t.own.awaitsModel() {
 		t.stale = true
 		return nil
@@ -321,6 +359,17 @@ func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
 		return nil
 	}
 	return t.assemble(ctx)
+}
+
+// summary is what the engine is told of a compaction; changed says that the view did.
+func (s squeezed) summary(view transcript.View, changed bool) string {
+	switch {
+	case changed && len(view.Messages) > 0 && view.Messages[0].Role == message.RoleCompactionSummary:
+		return view.Messages[0].Summary
+	case s.Result != nil && s.Result.Summary != "":
+		return s.Result.Summary
+	}
+	return compactedHere
 }
 
 // builtin is the host's compaction as it is lent to engines. For an engine that

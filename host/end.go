@@ -99,8 +99,8 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 			t.warn(ctx, "closing the turn's calls failed", err)
 		}
 	}
+	t.leaveOver(true)
 	if failure != nil && !t.h.opts.DeliverFailedTurns {
-		t.session.left = leftover{rows: t.own, delivered: t.delivered, to: t.engine}
 		return
 	}
 	view, err := t.log.View(soon)
@@ -118,6 +118,7 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	if !errors.Is(done.Err, turn.ErrEndOfTurn) { // a slow engine is told of in the events
 		t.endErr = done.Err
 	}
+	t.leaveOver(t.endErr != nil)
 }
 
 // ending is the turn as engines see it.

@@ -134,12 +134,12 @@ func (t *Turn) judge(ctx context.Context) turn.Check {
 		},
 	}
 	if est := t.assembly.EstimatedTokens; est > 0 {
-		load.Engine = est + t.fixedTokens() + t.h.meter.Messages(t.own.messages[t.assembly.covered:])
+		load.Engine = est + t.aroundTokens() + t.h.meter.Messages(t.own.messages[t.assembly.covered:])
 	}
 	var unwindowed []message.Message
 	if t.assembly.PromptAuthority == ce.AuthorityPreassembly && !t.assembly.failed {
 		unwindowed = t.unwindowed()
-		load.Unwindowed = t.fixedTokens() + t.h.meter.Messages(unwindowed)
+		load.Unwindowed = t.aroundTokens() + t.h.meter.Messages(unwindowed)
 	}
 	check := turn.Precheck(t.budget(), load)
 	check.MessageCount, check.UnwindowedCount = len(r.Messages), len(unwindowed)

@@ -72,6 +72,11 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 	}
 	if done.counts {
 		t.guard.arm()
+		after, err := t.log.View(ctx)
+		if err != nil {
+			return err
+		}
+		t.summary = done.summary(after, after.Generation != view.Generation)
 	}
 	class := ClassifyPreflight(done.told())
 	t.observe(ctx, Event{

@@ -80,6 +80,11 @@ func (t *Turn) fixedTokens() int {
 	return t.fixed
 }
 
+// aroundTokens is what the host puts around an engine's list.
+func (t *Turn) aroundTokens() int {
+	return t.fixedTokens() + t.h.meter.Messages(t.opts.Context)
+}
+
 // definition is a tool as providers are told of it.
 func definition(tool ce.Tool) json.RawMessage {
 	schema := tool.Schema()

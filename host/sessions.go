@@ -16,31 +16,26 @@ type session struct {
 	bootstrapped *engine
 	passes       []prune.Pass
 	hasPasses    bool
-	recalled     bool // the stored state was read
-	// left is what a turn that failed stored and nobody delivered.
-	left   leftover
-	paired paired // what was sent last
+	recalled     bool   // the stored state was read
+	paired       paired // what was sent last
 
 	mu     sync.Mutex
 	record record
 	lane   string // under what name background work was last scheduled
 }
 
-// A leftover is the unfinished part of a conversation.
-type leftover struct {
-	rows
-	delivered int     // of them, in a tool loop
-	to        *engine // whom they were delivered to
-}
-
-// take makes s go on where former stood: the same conversation under another id.
+// take makes s go on where former stood: the same conversation under another id. Passes
+// have one owner.
 func (s *session) take(former *session) {
 	if s == former {
 		return
 	}
 	s.bootstrapped, s.recalled = former.bootstrapped, true
+	s.passes, s.hasPasses = former.passes, former.hasPasses
+	former.passes, former.hasPasses = nil, false
 	r := former.snapshot()
 	s.update(func(own *record) { *own = r })
+	former.update(func(own *record) { own.Left = nil })
 }
 
 func (s *session) snapshot() record {
@@ -138,16 +133,27 @@ func (c *claim) add(ctx context.Context, name string) error {
 	}
 }
 
+// drop gives up one name of the claim.
+func (c *claim) drop(name string) {
+	c.names = slices.DeleteFunc(c.names, func(n string) bool { return n == name })
+	c.of.give(name)
+}
+
 // release lets the next turn in. It is idempotent.
 func (c *claim) release() {
 	for i := len(c.names) - 1; i >= 0; i-- {
-		c.of.mu.Lock()
-		slot := c.of.claims[c.names[i]]
-		c.of.mu.Unlock()
-		<-slot.token
-		c.of.leave(c.names[i], slot)
+		c.of.give(c.names[i])
 	}
 	c.names = nil
+}
+
+// give gives a token back.
+func (s *sessions) give(name string) {
+	s.mu.Lock()
+	slot := s.claims[name]
+	s.mu.Unlock()
+	<-slot.token
+	s.leave(name, slot)
 }
 
 func (s *sessions) slot(name string) *claimSlot {

@@ -43,6 +43,7 @@ type record struct {
 	Reserve        int               `json:"reserve,omitempty"`
 	Precheck       *Precheck         `json:"precheck,omitempty"`
 	Spent          Spending          `json:"spent,omitzero"`
+	Left           *leftover         `json:"left,omitempty"` // nil: the last turn is finished
 }
 
 // recall reads the session's stored state, once. What is missing or torn starts

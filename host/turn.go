@@ -34,9 +34,11 @@ type Turn struct {
 	own        rows
 	input      *message.Message // as stored; nil: the turn continues a stored tail
 	delivered  int              // of own, by the tool-loop hook
-	running    bool             // the model was asked
-	summary    string           // of a compaction in the turn
-	tries      tries
+	// deliveredTo is the engine that got those.
+	deliveredTo string
+	running     bool   // the model was asked
+	summary     string // of a compaction in the turn
+	tries       tries
 
 	idle  squeezed // the last compaction of the engine that did not count
 	guard loopGuard
@@ -114,18 +116,28 @@ func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 		return nil
 	}
 	t.running = true
+	before := len(t.own.messages)
 	if err := t.persist(ctx, ms...); err != nil {
 		return err
 	}
 	t.again = false
 	t.observeReplies(ms)
-	if err := t.guard.watch(t.own.messages, len(ms)); err != nil {
+	if err := t.guard.watch(t.own.messages, len(t.own.messages)-before); err != nil {
 		return err
 	}
 	if err := t.autoCompact(ctx); err != nil {
 		return err
 	}
 	return t.toolLoop(ctx)
+}
+
+// Session is the session that the turn is in now: another one than Begin was called with
+// after a rotation, and for a session that got its id there. It waits for what the turn is
+// doing.
+func (t *Turn) Session() ce.SessionRef {
+	t.op <- struct{}{}
+	defer func() { <-t.op }()
+	return t.ref
 }
 
 // observeReplies learns from what the provider reported.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -101,6 +102,9 @@ func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
 	if boundary == "" {
 		boundary = ce.BoundaryNew
 	}
+	if v.ref.SessionID != "" { // one of that id may have been deleted in the store
+		v.forget(ctx)
+	}
 	log, err := v.h.store.Create(ctx, transcript.Header{
 		ID: v.ref.SessionID, Boundary: string(boundary), ParentSession: p.previous.SessionID,
 	})
@@ -116,6 +120,15 @@ func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
 	}
 	v.session = v.h.open.get(v.ref.SessionID)
 	return boundary, nil
+}
+
+// forget drops what is known of a session that the store does not have.
+func (v *visit) forget(ctx context.Context) {
+	v.h.open.forget(v.ref.SessionID)
+	v.logLeaving(ctx, v.h.warm.drop(v.ref.SessionID))
+	if err := v.h.opts.State.Delete(ctx, v.ref); err != nil {
+		v.warn(ctx, "deleting a former session's state failed", err)
+	}
 }
 
 // openStored opens the session. One that others removed while its log was kept open is
@@ -136,26 +149,28 @@ func (v *visit) openStored(ctx context.Context) (transcript.Log, error) {
 	return v.h.store.Open(ctx, v.ref.SessionID)
 }
 
-// boundary says why a stored session begins for the engine: what the host says,
-// else what its header says as long as nothing happened since, else resumed.
+// boundary says why a stored session begins for the engine: what the host says, else what
+// its header says as long as nothing happened since; one that has nothing is new, any other
+// is resumed.
 func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
 	if p.boundary != "" {
 		return p.boundary, nil
 	}
 	head := v.log.Header()
-	switch b := ce.Boundary(head.Boundary); b {
-	case ce.BoundaryReset, ce.BoundaryRotated, ce.BoundaryForked:
-		for e, err := range v.log.Branch(ctx) {
-			if err != nil {
-				return "", err
-			}
-			if e.Timestamp.After(head.Timestamp) {
-				return ce.BoundaryResumed, nil
-			}
+	b := ce.Boundary(head.Boundary)
+	inherits := b == ce.BoundaryReset || b == ce.BoundaryRotated || b == ce.BoundaryForked
+	for e, err := range v.log.Branch(ctx) {
+		if err != nil {
+			return "", err
 		}
+		if !inherits || e.Timestamp.After(head.Timestamp) {
+			return ce.BoundaryResumed, nil
+		}
+	}
+	if inherits {
 		return b, nil
 	}
-	return ce.BoundaryResumed, nil
+	return ce.BoundaryNew, nil
 }
 
 // lend prepares what the engine is lent.
@@ -252,14 +267,27 @@ func (v *visit) settings(budget int, degraded ce.ReasonCode) *ce.RuntimeSettings
 	return ce.NewRuntimeSettings(in)
 }
 
-// move takes the visit to the session that a compaction moved to.
+// successorWait is how long a compaction waits for the session that it moved to. Nobody
+// is there, unless something is wrong: two sessions that move to each other's place would
+// wait for ever.
+const successorWait = 5 * time.Second
+
+// move takes the visit to the session that a compaction moved to. After an error it is
+// where it was.
 func (v *visit) move(ctx context.Context, to string) error {
-	if err := v.claim.add(ctx, idName(to)); err != nil {
-		return err
+	soon, cancel := context.WithTimeoutCause(ctx, successorWait, errSuccessorBusy)
+	defer cancel()
+	name := idName(to)
+	held := slices.Contains(v.claim.names, name)
+	if err := v.claim.add(soon, name); err != nil {
+		return fmt.Errorf("waiting for the successor %q: %w", to, err)
 	}
 	log, err := v.h.store.Open(ctx, to)
 	if err != nil {
-		return fmt.Errorf("opening the successor of session %q: %w", v.ref.SessionID, err)
+		if !held {
+			v.claim.drop(name)
+		}
+		return fmt.Errorf("opening the successor %q: %w", to, err)
 	}
 	former := v.log
 	v.log = share(log)
@@ -275,6 +303,8 @@ func (v *visit) move(ctx context.Context, to string) error {
 // leaveWithin bounds what the host's stores do at the end of a visit, which does not end
 // with its caller's context.
 const leaveWithin = 5 * time.Second
+
+var errSuccessorBusy = errors.New("another turn is in it")
 
 // close gives back what the visit holds, whatever happens. A session that was made for it
 // and got nothing is gone again. Of all that fails, only the latter leaves something behind;

@@ -1,0 +1,279 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/host"
+	"github.com/go-contextengine/contextengine/host/hosttest"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+type compactFunc = func(context.Context, ce.CompactParams) (ce.CompactResult, error)
+
+// movesTo claims that a compaction moved the session.
+func movesTo(id string) compactFunc {
+	return func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+		n := 1
+		return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{SessionID: id, TokensBefore: 9000, TokensAfter: &n}}, nil
+	}
+}
+
+// rotatesTo moves the session.
+func rotatesTo(st transcript.Store, id string) compactFunc {
+	return func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+		log, err := st.Rotate(ctx, q.SessionID, transcript.Header{ID: id, Boundary: "rotated"})
+		if err != nil {
+			return ce.CompactResult{}, err
+		}
+		if err := log.Close(); err != nil {
+			return ce.CompactResult{}, err
+		}
+		return movesTo(id)(ctx, q)
+	}
+}
+
+var errTooLong = errors.New("prompt is too long: 9000 tokens > 8000 maximum")
+
+// The passes go with a session that moves in the middle of a turn.
+func TestPassesAfterARotation(t *testing.T) {
+	t.Parallel()
+	st := transcript.NewMemory()
+	p := newProbe("alpha", 0, &tape{})
+	p.OnCompact = rotatesTo(st, "s2")
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	m := hosttest.NewModel(hosttest.Fail(errTooLong), hosttest.Reply("ok"))
+	h := hostOver(t, st, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: m, Models: windowOf(8000),
+		Passes: passes(passFunc{apply: func(ms []message.Message) []message.Message {
+			return append(ms[:len(ms):len(ms)], message.User("PASS"))
+		}}),
+	})
+	out, err := h.Run(t.Context(), ref("s"), message.User("one"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "s2", out.Session.SessionID)
+	require.Equal(t, "[u:one | u:PASS]", saidAll(m.Requests()[1].Messages))
+}
+
+// A compaction that moved to a session which does not exist freed nothing: the session stays
+// where it is, and the turn goes on.
+func TestSuccessorThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	p := newProbe("alpha", 0, &tape{})
+	p.About.OwnsCompaction = true
+	p.OnCompact = movesTo("nowhere")
+	p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+		return ce.AssembleResult{Messages: q.Messages, EstimatedTokens: 100000, PromptAuthority: ce.AuthorityPreassembly}
+	}
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	opts := &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok")), Models: windowOf(8000),
+	}
+	h := newHost(t, opts)
+	out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+	require.NoError(t, err)
+	require.Equal(t, ref("s"), out.Session)
+	require.Contains(t, h.Status(ref("s")).LastNoProgress, `no_progress: opening the successor "nowhere"`)
+
+	res, err := h.Compact(t.Context(), ref("s"), "")
+	require.NoError(t, err)
+	require.False(t, res.Compacted)
+	require.Equal(t, ce.ReasonNoProgress, res.Reason)
+	require.Empty(t, res.Result.Successor())
+
+	h.Select(ce.Selection{Engine: "alpha", Policy: ce.Strict})
+	_, err = h.Compact(t.Context(), ref("s"), "")
+	require.ErrorContains(t, err, "nowhere")
+	_, err = h.Run(t.Context(), ref("nowhere"), message.User("free"), nil)
+	require.NoError(t, err, "nobody holds the session of that name")
+}
+
+// Two sessions that move to each other's place do not wait for each other for ever.
+func TestSuccessorsThatAreBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbe("alpha", 0, &tape{})
+		p.About.OwnsCompaction = true
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok"))})
+		other := map[string]string{"a": "b", "b": "a"}
+		var both sync.WaitGroup
+		both.Add(2)
+		p.OnCompact = func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+			both.Done()
+			both.Wait()
+			return movesTo(other[q.SessionID])(ctx, q)
+		}
+		var calls sync.WaitGroup
+		results := make(chan ce.CompactResult, 2)
+		for id := range other {
+			_, err := h.Run(t.Context(), ref(id), message.User("hi"), nil)
+			require.NoError(t, err)
+		}
+		for id := range other {
+			calls.Go(func() {
+				r, err := h.Compact(t.Context(), ref(id), "")
+				if err == nil {
+					results <- r
+				}
+			})
+		}
+		calls.Wait()
+		require.Len(t, results, 2)
+		idle := 0
+		for range 2 {
+			if r := <-results; strings.Contains(r.Detail, "another turn is in it") {
+				idle++
+			}
+		}
+		require.NotZero(t, idle)
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+// The successor of a session is taken with it: its own turns wait.
+func TestSuccessorIsClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := transcript.NewMemory()
+		p := newProbe("alpha", 0, &tape{})
+		p.OnCompact = rotatesTo(st, "s2")
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		h := hostOver(t, st, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Models: windowOf(8000)})
+		tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), nil)
+		require.NoError(t, err)
+		again, err := tn.Recover(t.Context(), errTooLong)
+		require.NoError(t, err)
+		require.True(t, again)
+		entered := make(chan struct{})
+		go func() {
+			defer close(entered)
+			if _, err := h.Compact(t.Context(), ref("s2"), ""); err != nil {
+				t.Log(err)
+			}
+		}()
+		synctest.Wait()
+		select {
+		case <-entered:
+			t.Error("two turns are in one session")
+		default:
+		}
+		_, err = tn.End(t.Context(), nil)
+		require.NoError(t, err)
+		<-entered
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+// The id that a session gets with its first turn is claimed with it.
+func TestNewIDIsClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, &host.Options{Model: hosttest.Always(hosttest.Reply("ok"))})
+		tn, err := h.Begin(t.Context(), ce.SessionRef{}, message.User("one"), nil)
+		require.NoError(t, err)
+		id := tn.Session()
+		require.NotEmpty(t, id.SessionID)
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.Run(t.Context(), id, message.User("two"), nil)
+			done <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, done, "two turns are in one session")
+		out, err := tn.End(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, id, out.Session)
+		require.NoError(t, <-done)
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+// A manual compaction counts by what an owner of compaction would send, where it tells no
+// numbers and leaves the log alone.
+func TestManualCompactionOfAWindowingOwner(t *testing.T) {
+	t.Parallel()
+	p := newProbe("alpha", 0, &tape{})
+	p.About.OwnsCompaction = true
+	tail := 8
+	p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+		return ce.AssembleResult{Messages: message.Tail(q.Messages, tail)}
+	}
+	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+		tail = max(tail/2, 2)
+		return ce.CompactResult{OK: true, Compacted: true}, nil
+	}
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	h := newHost(t, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Estimator: byteCount{},
+		Model: hosttest.Always(hosttest.ReplyUsing("0123456789", &message.Usage{Input: 100, Total: 5000})),
+	})
+	for range 5 {
+		_, err := h.Run(t.Context(), ref("s"), message.User("0123456789"), nil)
+		require.NoError(t, err)
+	}
+	for _, want := range []struct {
+		compacted     bool
+		before, after int
+	}{{true, 80, 40}, {true, 40, 20}, {false, 20, 20}} {
+		r, err := h.Compact(t.Context(), ref("s"), "")
+		require.NoError(t, err)
+		require.Equal(t, want.compacted, r.Compacted, "%s: %s", r.Reason, r.Detail)
+		require.Equal(t, want.before, r.Result.TokensBefore)
+		require.Equal(t, want.after, *r.Result.TokensAfter)
+	}
+}
+
+// The host's context is part of the budget: an engine that fills what it is told overflows
+// nothing.
+func TestContextIsPartOfTheBudget(t *testing.T) {
+	t.Parallel()
+	compactions := 0
+	p := newProbe("alpha", 0, &tape{})
+	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+		compactions++
+		return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
+	}
+	p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+		left, cut := q.TokenBudget, len(q.Messages)
+		for ; cut > 0; cut-- {
+			if left -= (byteCount{}).Message(q.Messages[cut-1]); left < 0 {
+				break
+			}
+		}
+		return ce.AssembleResult{Messages: q.Messages[cut:], EstimatedTokens: q.TokenBudget - max(left, 0)}
+	}
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	h := newHost(t, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Estimator: byteCount{},
+		Model: hosttest.Always(hosttest.Reply("ok")), Models: windowOf(8000),
+	})
+	for range 20 {
+		_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 500)), nil)
+		require.NoError(t, err)
+	}
+	compactions = 0
+	_, err := h.Run(t.Context(), ref("s"), message.User("x"), &host.TurnOptions{
+		Context: []message.Message{message.User(strings.Repeat("y", 1000))},
+	})
+	require.NoError(t, err)
+	require.Zero(t, compactions)
+	check, ok := h.LastPrecheck(ref("s"))
+	require.True(t, ok)
+	require.Equal(t, "fits", check.Route)
+	require.GreaterOrEqual(t, check.EngineEstimate, 1001, "the context counts")
+}
