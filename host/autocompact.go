@@ -17,7 +17,7 @@ func (t *Turn) autoCompact(ctx context.Context) error {
 	}
 	last := t.own.messages[len(t.own.messages)-1]
 	due := last.Role == message.RoleAssistant || t.own.awaitsModel()
-	if !due || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
+	if !due || !t.model.Budget.Known() || t.engine.Info().OwnsCompaction || t.tries.automatic >= maxCompactions {
 		return nil
 	}
 	used := t.contextTokens()
@@ -61,6 +61,9 @@ func (t *Turn) contextTokens() int {
 		if all := t.unwindowed(); tokens.Anchored(t.h.meter, all).Anchor >= 0 {
 			return t.anchored(all)
 		}
+	}
+	if n := len(t.own.messages); t.sent != nil && !t.stale && t.counted == n-1 && t.own.messages[n-1].Role == message.RoleAssistant {
+		return t.sent.Estimated + t.h.meter.Message(t.own.messages[n-1]) // no pass makes an answer smaller
 	}
 	return t.current().Estimated
 }

@@ -74,14 +74,20 @@ func (t *Turn) joined() []message.Message {
 	switch {
 	case len(rest) == 0:
 		return list
-	case startsWith(t.view, list) && len(t.view) == n+len(rest) &&
-		t.view[n].Key == rest[0].Key && t.view[len(t.view)-1].Key == rest[len(rest)-1].Key:
+	case t.sees(list, rest):
 		return t.view
 	case t.list == nil:
 		t.list = slices.Concat(list, rest)
 	}
 	t.list = append(t.list, rest[len(t.list)-n:]...)
 	return slices.Clip(t.list)
+}
+
+// sees reports whether the view is list, in the same memory, and then rest.
+func (t *Turn) sees(list, rest []message.Message) bool {
+	n := len(list)
+	return len(rest) > 0 && startsWith(t.view, list) && len(t.view) == n+len(rest) &&
+		t.view[n].Key == rest[0].Key && t.view[len(t.view)-1].Key == rest[len(rest)-1].Key
 }
 
 // look takes notice of the view as it is after an append. Without it, joined copies.

@@ -123,10 +123,8 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 
 // ending is the turn as engines see it.
 func (t *Turn) ending() turn.Ending {
-	all := make([]message.Message, 0, len(t.base)+len(t.own.messages))
-	all = append(append(all, t.base...), t.own.messages...)
 	end := turn.Ending{
-		Messages: all, PrePromptMessageCount: len(t.base) + t.delivered,
+		Messages: t.unwindowed(), PrePromptMessageCount: len(t.base) + t.delivered,
 		IsHeartbeat: t.opts.IsHeartbeat, Settings: t.settings(t.promptBudget(), ""),
 		AutoCompactionSummary: t.summary, TokenBudget: t.promptBudget(),
 		Admission: t.own.first, Terminal: t.own.last,

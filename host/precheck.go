@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/turn"
@@ -149,8 +150,10 @@ func (t *Turn) judge(ctx context.Context) turn.Check {
 
 // unwindowed is everything that could be sent: the view and the turn.
 func (t *Turn) unwindowed() []message.Message {
-	all := make([]message.Message, 0, len(t.base)+len(t.own.messages))
-	return append(append(all, t.base...), t.own.messages...)
+	if t.sees(t.base, t.own.messages) {
+		return t.view
+	}
+	return slices.Concat(t.base, t.own.messages)
 }
 
 // note keeps a decision where Status and the observer find it.

@@ -50,7 +50,7 @@ func (t *Turn) current() *Request {
 	}
 	r.Messages = t.egress()
 	r.Estimated = t.fixedTokens() + t.h.meter.Messages(r.Messages) + t.h.meter.Text(t.assembly.SystemPromptAddition)
-	t.request, t.sent = r, r
+	t.request, t.sent, t.counted = r, r, len(t.own.messages)
 	return r
 }
 

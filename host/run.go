@@ -122,7 +122,7 @@ func (t *Turn) persistLate(ctx context.Context, results []message.Message) error
 // runTools answers every call of a reply.
 func (t *Turn) runTools(ctx context.Context, reply message.Message) []message.Message {
 	var results []message.Message
-	tools := t.Request().Tools
+	tools := t.offered()
 	for call := range reply.ToolCalls() {
 		if ctx.Err() != nil {
 			results = append(results, failedResult(call, "the run was aborted before this call"))

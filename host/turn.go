@@ -51,6 +51,7 @@ type Turn struct {
 	shortened bool     // tool results are cut as far as needed
 	request   *Request // built from the assembly and own; nil: out of date
 	sent      *Request // the last one that was built
+	counted   int      // messages of own in it
 	handed    *Request // the one that the host has and that was not answered yet
 	limit     int      // tokens of the list, the oldest messages beyond it are left out; 0: none
 	again     bool     // the request is a repetition: something must ask the model to go on
