@@ -49,7 +49,7 @@ type Scheduler interface {
 func Lend(ref ce.SessionRef, target ce.SessionTarget, log transcript.Log, rt ce.RuntimeContext) *Session {
 	s := &Session{Ref: ref, Target: target, runtime: ce.LendRuntime(rt)}
 	if log != nil {
-		s.reader, s.rewriter = ce.LendReader(log), log
+		s.reader, s.rewriter = ce.LendReader(ownViews{log}), log
 	}
 	return s
 }
@@ -139,9 +139,10 @@ type Beginning struct {
 }
 
 // Assemble asks the engine what to send. The host's internal messages are hidden
-// from it, its list is clipped, and session and runtime are filled in. A result
+// from it, its list is its own, and session and runtime are filled in. A result
 // without a list for a non-empty input is a [*ce.ContractError], also from an
-// engine that no guard watches.
+// engine that no guard watches. Who answers for an engine that failed in the call gets
+// the list as it was.
 func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.AssembleParams) (ce.AssembleResult, error) {
 	p.SessionRef, p.Runtime = s.Ref, s.RuntimeFor(PurposeAssemble)
 	all := p.Messages
@@ -149,10 +150,18 @@ func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.Assemble
 	if p.Messages == nil {
 		p.Messages = []message.Message{}
 	}
+	lent, by := lendList(e, p.Messages), answering(e)
+	p.Messages = lent.lent
 	res, err := e.Assemble(ctx, p)
+	if err == nil && answering(e) != by { // the one that failed may still write into its list
+		lent = lendList(e, lent.own)
+		p.Messages = lent.lent
+		res, err = e.Assemble(ctx, p)
+	}
 	if err != nil {
 		return ce.AssembleResult{}, err
 	}
+	res.Messages = lent.back(res.Messages)
 	if res.Messages == nil && len(p.Messages) > 0 {
 		return ce.AssembleResult{}, &ce.ContractError{
 			Engine: e.Info().ID, Issues: []string{"assemble returned no list of messages"},
