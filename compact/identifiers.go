@@ -195,7 +195,7 @@ func rankIdentifiers(segs []segment) []ranked {
 		if s.weight() < weightAssistant {
 			continue
 		}
-		for _, id := range ExtractIdentifiers(s.text) {
+		for _, id := range ExtractIdentifiers(s.ends()) {
 			k, ok := at[id]
 			if !ok {
 				k = len(out)
@@ -210,6 +210,20 @@ func rankIdentifiers(segs []segment) []ranked {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.count, a.count), cmp.Compare(b.last, a.last))
 	})
 	return out
+}
+
+// searched is how many bytes of what one speaker said are looked through for identifiers,
+// half of them from the beginning. More than that is pasted in.
+const searched = 128 << 10
+
+// ends is a long text without its middle.
+func (s segment) ends() string {
+	if len(s.text) <= searched {
+		return s.text
+	}
+	head, tail := s.text[:searched/2], s.text[len(s.text)-searched/2:]
+	// A word that is cut would be another identifier.
+	return head[:strings.LastIndexByte(head, ' ')+1] + "\n" + tail[strings.IndexByte(tail, ' ')+1:]
 }
 
 // maxNamed is how many identifiers a summariser is told and a summary is held to.
