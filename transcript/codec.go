@@ -15,13 +15,6 @@ import (
 // timeLayout is how rows and headers write times: UTC with milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// Names of row members that are this package's own. They are never in Extra.
-const (
-	fieldKey        = "originId"   // the key, where it is not the id
-	fieldBatch      = "batchSize"  // on the first of several rows that were appended together
-	fieldGeneration = "generation" // on leaf rows: the generation that the row starts
-)
-
 // encodeRow writes e as one line without the newline.
 func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 	w := objectWriter{}
@@ -32,18 +25,16 @@ func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 	} else {
 		w.str("parentId", e.ParentID)
 	}
-	if raw, ok := e.Extra["timestamp"]; ok && e.Timestamp.IsZero() {
-		w.raw("timestamp", raw)
-	} else {
-		w.str("timestamp", e.Timestamp.UTC().Format(timeLayout))
-	}
+	w.raw("timestamp", e.rawTimestamp())
 	if e.Side {
 		w.str("appendMode", "side")
 	}
-	if e.Key != "" && e.Key != e.ID {
-		w.str(fieldKey, e.Key)
+	if e.Key != e.ID {
+		own.key = e.Key
 	}
-	w.own(own)
+	if raw := own.encode(); raw != nil {
+		w.raw(fieldOwn, raw)
+	}
 	if err := w.content(e); err != nil {
 		return nil, fmt.Errorf("encoding entry %q: %w", e.ID, err)
 	}
@@ -59,10 +50,14 @@ func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 	return w.end(), nil
 }
 
-// rowOwn is what this package writes into a row besides the entry.
-type rowOwn struct {
-	batch      int
-	generation Generation
+// rawTimestamp writes the time. One that was read in another form than ours keeps it.
+func (e *Entry) rawTimestamp() []byte {
+	if raw, ok := e.Extra["timestamp"]; ok {
+		if t, _ := parseTime(raw); t.Equal(e.Timestamp) {
+			return raw
+		}
+	}
+	return encodeString(e.Timestamp.UTC().Format(timeLayout))
 }
 
 // objectWriter builds one JSON object on one line.
@@ -86,15 +81,6 @@ func (w *objectWriter) raw(name string, value []byte) {
 func (w *objectWriter) str(name, value string) { w.raw(name, encodeString(value)) }
 
 func (w *objectWriter) has(name string) bool { return slices.Contains(w.names, name) }
-
-func (w *objectWriter) own(own rowOwn) {
-	if own.batch > 1 {
-		w.raw(fieldBatch, fmt.Append(nil, own.batch))
-	}
-	if own.generation > 0 {
-		w.raw(fieldGeneration, fmt.Append(nil, uint64(own.generation)))
-	}
-}
 
 // content writes the fields that have a place of their own in Entry.
 func (w *objectWriter) content(e Entry) error {
@@ -155,8 +141,12 @@ func decodeRow(line []byte, version int) (Entry, error) {
 
 func (e *Entry) decodeField(f field, version int) error {
 	switch string(f.Key) {
-	case "type", fieldBatch, fieldKey:
+	case "type":
 		return nil
+	case fieldOwn:
+		if jsonx.KindOf(f.Value) == jsonx.Map {
+			return nil
+		}
 	case "id":
 		e.ID, _ = rawString(f.Value)
 		return nil
@@ -169,12 +159,9 @@ func (e *Entry) decodeField(f field, version int) error {
 			return nil
 		}
 	case "timestamp":
-		if t, ok := parseTime(f.Value); ok {
-			e.Timestamp = t
-			return nil
-		}
-	case fieldGeneration:
-		if e.Type == EntryLeaf {
+		t, ours := parseTime(f.Value)
+		e.Timestamp = t
+		if ours {
 			return nil
 		}
 	}
@@ -276,18 +263,18 @@ func rawInt(raw []byte) (int, bool) {
 	return int(n), true
 }
 
-// parseTime reads a row's timestamp. One that would be written back differently is refused, so
-// that it stays as it is in Extra.
-func parseTime(raw []byte) (time.Time, bool) {
+// parseTime reads a row's timestamp; what is none is the zero time. It reports whether the time
+// would be written back as it is; else the text stays in Extra.
+func parseTime(raw []byte) (t time.Time, ours bool) {
 	s, ok := rawString(raw)
 	if !ok {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || t.UTC().Format(timeLayout) != s {
+	if err != nil {
 		return time.Time{}, false
 	}
-	return t.UTC(), true
+	return t.UTC(), t.UTC().Format(timeLayout) == s
 }
 
 func sortedNames(m map[string]json.RawMessage) []string {

@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // graftRows is how many rows are stored at once while a session is copied.
 const graftRows = 512
 
-// grafter is a log that takes rows with their ids, parents and keys.
+// grafter is a log that takes rows with their ids, parents and keys: those of a log of the same
+// store as they are, others through the redaction.
 type grafter interface {
-	graft(ctx context.Context, entries []Entry) error
+	graft(ctx context.Context, entries []Entry, own bool) error
 }
 
 // Copy brings a session into another store without touching the source: every row with its id,
 // and the active branch. Rows that could not be read are left out; src.Problems names them. A
 // session that dst already has is an error matching [io/fs.ErrExist]; when copying fails, dst is
-// left without the session.
+// left without the session. What dst redacts passes through its redaction, whatever the source
+// did; [Store.Fork] and [Store.Rotate] take what is stored as it is.
 func Copy(ctx context.Context, dst Store, src Reader) (Log, error) {
 	return transplant(ctx, dst, src.Header(), func(to Log) error {
 		if err := copyRows(ctx, to, src); err != nil {
@@ -44,7 +47,7 @@ func transplant(ctx context.Context, dst Store, h Header, fill func(Log) error) 
 func copyRows(ctx context.Context, to Log, src Reader) error {
 	put := treeAppender(to)
 	if g, ok := to.(grafter); ok {
-		put = g.graft
+		put = func(ctx context.Context, entries []Entry) error { return g.graft(ctx, entries, false) }
 	}
 	var rows []Entry
 	for e, err := range src.Entries(ctx) {
@@ -266,7 +269,7 @@ func graftLine(ctx context.Context, to Log, rows []Entry) error {
 	}
 	for len(line) > 0 {
 		n := min(graftRows, len(line))
-		if err := g.graft(ctx, line[:n:n]); err != nil {
+		if err := g.graft(ctx, line[:n:n], true); err != nil {
 			return err
 		}
 		line = line[n:]
@@ -274,17 +277,19 @@ func graftLine(ctx context.Context, to Log, rows []Entry) error {
 	return nil
 }
 
-// graft stores rows of another log as they are.
-func (h *handle) graft(ctx context.Context, entries []Entry) error {
+// graft stores rows of another log.
+func (h *handle) graft(ctx context.Context, entries []Entry, own bool) error {
 	if len(entries) == 0 {
 		return nil
 	}
 	return h.s.write(ctx, func() error {
-		b := &batch{entries: make([]Entry, len(entries)), own: make([]rowOwn, len(entries)), sync: true}
-		for i, e := range entries {
-			h.s.redactEntry(&e)
-			e.settle(e.Key)
-			b.entries[i] = e
+		b := newBatch(slices.Clone(entries))
+		b.sync = true
+		for i := range b.entries {
+			if !own {
+				h.s.redactEntry(&b.entries[i])
+			}
+			b.entries[i].settle(b.entries[i].Key)
 		}
 		return h.s.commit(ctx, b)
 	})

@@ -1,11 +1,14 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -58,14 +61,19 @@ func (st *dirStore) Create(ctx context.Context, h Header) (Log, error) {
 	if st.opts.ReadOnly {
 		return nil, fmt.Errorf("creating session: the store is read-only: %w", fs.ErrPermission)
 	}
+	made := h.ID == ""
 	if err := h.complete(st.now); err != nil {
 		return nil, fmt.Errorf("creating session: %w", err)
 	}
 	log, err := st.sessions.create(ctx, h.ID, func() (*session, error) {
-		if err := st.free(h.ID); err != nil {
+		free := func() error { return st.free(h.ID) }
+		if made {
+			free = func() error { return nil } // nobody else has an id that was just made
+		}
+		if err := free(); err != nil {
 			return nil, err
 		}
-		b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h), free: func() error { return st.free(h.ID) }}
+		b := &fileBackend{opts: st.opts, fs: st.fs, name: fileName(h), free: free}
 		return newSession(st.settings, h, newTree(currentVersion), nil, b), nil
 	})
 	if err != nil {
@@ -95,7 +103,7 @@ func (st *dirStore) Open(ctx context.Context, sessionID string) (Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		return openStored(st.fs, name, name, &st.opts)
+		return openStored(ctx, st.fs, name, name, &st.opts)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening session %q: %w", sessionID, err)
@@ -174,7 +182,7 @@ func (st *dirStore) Delete(ctx context.Context, sessionID string) error {
 		name, err := st.find(sessionID)
 		switch {
 		case err == nil:
-			return st.fs.remove(name)
+			return st.removeFile(name)
 		case errors.Is(err, fs.ErrNotExist) && open != nil && len(open.snap.Load().rows) == 0:
 			return nil // never written
 		}
@@ -199,8 +207,25 @@ func (st *dirStore) sessionFiles() ([]string, error) {
 	return names, nil
 }
 
-// find returns the file of a session: by its name where the file is named as usual, else by the
-// headers of the files that are not.
+// removeFile removes a session file, and before it what was kept beside it: that is the same
+// conversation.
+func (st *dirStore) removeFile(name string) error {
+	names, err := st.fs.list()
+	if err != nil {
+		return err
+	}
+	for _, other := range names {
+		if besides(other, name) {
+			if err := st.fs.remove(other); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return st.fs.remove(name)
+}
+
+// find returns the file of a session. Files named after it come first; but a name is only a hint,
+// because other programs rename files and give them another header.
 func (st *dirStore) find(id string) (string, error) {
 	if err := checkSessionID(id); err != nil {
 		return "", err
@@ -210,26 +235,29 @@ func (st *dirStore) find(id string) (string, error) {
 		return "", err
 	}
 	want := escapeID(id)
-	var others []string
-	for _, name := range names {
+	named := func(name string) bool {
 		stem := strings.TrimSuffix(name, fileExt)
-		stamp, rest, ok := strings.Cut(stem, "_")
-		switch {
-		case ok && rest == want || stem == want:
-			return name, nil
-		case !ok || len(stamp) != len(timeLayout):
-			others = append(others, name) // not named as usual: only its header tells
+		return stem == want || strings.HasSuffix(stem, "_"+want)
+	}
+	var unreadable error
+	for _, wanted := range [...]bool{true, false} {
+		for _, name := range names {
+			if named(name) != wanted {
+				continue
+			}
+			h, err := st.readHeader(name)
+			if err == nil && h.ID == id {
+				return name, nil
+			}
+			if err != nil && wanted && idOfName(strings.TrimSuffix(name, fileExt)) == id {
+				unreadable = err
+			}
 		}
 	}
-	for _, name := range others {
-		if h, err := st.readHeader(name); err == nil && h.ID == id {
-			return name, nil
-		}
-	}
-	return "", fs.ErrNotExist
+	return "", cmp.Or(unreadable, error(fs.ErrNotExist))
 }
 
-// readHeader reads the first line of a file.
+// readHeader reads the header of a file as opening does.
 func (st *dirStore) readHeader(name string) (Header, error) {
 	info, err := st.fs.lstat(name)
 	if err != nil {
@@ -244,15 +272,39 @@ func (st *dirStore) readHeader(name string) (Header, error) {
 	}
 	defer f.Close()
 	lines := lineReader{src: f, size: info.Size(), chunk: headerChunk}
-	text, off, err := lines.next()
-	if err != nil {
-		return Header{}, &NotSessionError{Path: name, Reason: "the file is empty"}
+	for {
+		text, off, err := lines.next()
+		if err == io.EOF {
+			return Header{}, &NotSessionError{Path: name, Reason: "the file is empty"}
+		}
+		if err != nil {
+			return Header{}, err
+		}
+		line := trimLine(text, off == 0)
+		if len(line) == 0 {
+			continue
+		}
+		h, _, err := headerOf(line, strings.TrimSuffix(name, fileExt))
+		if err != nil {
+			return Header{}, &NotSessionError{Path: name, Reason: err.Error()}
+		}
+		if h.ID != "" {
+			return h, nil
+		}
 	}
-	h, err := decodeHeader(trimLine(text, off == 0))
-	if err != nil {
-		return Header{}, &NotSessionError{Path: name, Reason: err.Error()}
+}
+
+// idOfName is the session id that a file without a header gets from its name: what [fileName] put
+// into it, or all of it.
+func idOfName(stem string) string {
+	if stamp, rest, ok := strings.Cut(stem, "_"); ok && len(stamp) == len(timeLayout) {
+		stem = rest
 	}
-	return h, nil
+	id, err := url.PathUnescape(stem)
+	if err != nil {
+		return stem
+	}
+	return id
 }
 
 // escapeID writes a session id so that every file system takes it as part of a name.

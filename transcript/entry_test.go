@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,7 +88,8 @@ func TestAppend_OneRowOneLine(t *testing.T) {
 	log := openLog(t, path, nil)
 	e := user("line one\nline two\u2028")
 	e.Extra = map[string]json.RawMessage{
-		"pretty": json.RawMessage("{\n \"a\": 1\r\n}"), "batchSize": json.RawMessage("9"), "id": json.RawMessage(`"forged"`), "originId": json.RawMessage(`"forged"`),
+		"pretty": json.RawMessage("{\n \"a\": 1\r\n}"), "id": json.RawMessage(`"forged"`),
+		"contextengine": json.RawMessage(`{"key":"forged","batch":"forged","row":1,"rows":9}`), "originId": json.RawMessage(`"theirs"`),
 	}
 	appendAll(t, log, e)
 	appendAll(t, log, assistant("a1"))
@@ -96,6 +98,7 @@ func TestAppend_OneRowOneLine(t *testing.T) {
 	require.Equal(t, []string{"line one\nline two\u2028", "a1"}, texts(t, again))
 	require.Equal(t, keys(t, log), keys(t, again))
 	require.NotContains(t, read(t, path), "forged")
+	require.Equal(t, `"theirs"`, string(branchOf(t, again)[0].Extra["originId"]))
 }
 
 func TestEntry_UnusualTimestampsStayAsTheyAre(t *testing.T) {
@@ -104,6 +107,7 @@ func TestEntry_UnusualTimestampsStayAsTheyAre(t *testing.T) {
 	path := writeSession(t, header, strings.Replace(msg("a", "", "user", "u1"), `"timestamp":"`+stamp+`"`, odd, 1), msg("b", "a", "user", "u2"))
 	log := openLog(t, path, nil)
 	require.Equal(t, `"2026-07-01T02:00:00+02:00"`, string(entriesOf(t, log)[0].Extra["timestamp"]))
+	require.Equal(t, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), entriesOf(t, log)[0].Timestamp)
 	swap(t, log, "b", "U2")
 	copied, err := transcript.Copy(t.Context(), transcript.NewMemory(), log)
 	require.NoError(t, err)

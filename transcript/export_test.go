@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"io/fs"
 	"path/filepath"
 )
@@ -46,7 +47,7 @@ func OpenFileWithFaults(path string, opts *DirOptions, f *Faults) (Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openStored(&faultyFS{root, f}, filepath.Base(path), path, opts)
+	s, err := openStored(context.Background(), &faultyFS{root, f}, filepath.Base(path), path, opts)
 	if err != nil {
 		return nil, err
 	}

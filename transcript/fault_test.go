@@ -341,12 +341,12 @@ func TestFault_SymlinkedAndDotDotNamesRefused(t *testing.T) {
 	outside := writeSession(t, `{"type":"session","version":3,"id":"linked","timestamp":"`+stamp+`","cwd":"/"}`, msg("a", "", "user", "secret"))
 	before := read(t, outside)
 	dir := newSessionDir(t)
-	for _, name := range []string{"2026_linked.jsonl", "linked.jsonl"} {
+	for _, name := range []string{"2026-07-01T00-00-00-000Z_linked.jsonl", "linked.jsonl"} {
 		if err := os.Symlink(outside, filepath.Join(dir, name)); err != nil {
 			t.Skipf("this system makes no links: %v", err)
 		}
 	}
-	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "2026_dangling.jsonl")))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "2026-07-01T00-00-00-000Z_dangling.jsonl")))
 	st, err := transcript.OpenDir(dir, nil)
 	require.NoError(t, err)
 	for _, id := range []string{"linked", "dangling"} {

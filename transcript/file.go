@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,9 +65,6 @@ func (o *DirOptions) settings() settings {
 	return settings{now: o.Now, newID: o.NewID, redact: o.Redact}.withDefaults()
 }
 
-// lockPoll is the pause between attempts to take a lock that another process holds.
-const lockPoll = 2 * time.Millisecond
-
 // fileBackend keeps a session in a JSON Lines file. All fields belong to the writer.
 type fileBackend struct {
 	opts DirOptions
@@ -78,14 +77,22 @@ type fileBackend struct {
 	readOnly error      // why the file cannot be written
 	size     int64      // of the file when last looked at
 	info     fs.FileInfo
+	undo     undo
 	unsynced bool
 	trimFrom int64 // 0: trimFrom
 	locked   []storedFile
+	leftover storedFile // what could be made of a new session, but not lastingly
+}
+
+// undo is an append that failed and could not be taken back at once. The zero value is none.
+type undo struct {
+	from int64
+	data []byte
 }
 
 // fileMark is what a snapshot remembers of the file.
 type fileMark struct {
-	size int64
+	size int64 // 0: there is more in the file than in the snapshot
 	info fs.FileInfo
 }
 
@@ -116,7 +123,7 @@ func OpenFile(path string, opts *DirOptions) (Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening session: %w", err)
 	}
-	s, err := openStored(dir, filepath.Base(real), path, opts)
+	s, err := openStored(context.Background(), dir, filepath.Base(real), path, opts)
 	if err != nil {
 		return nil, errors.Join(err, dir.close())
 	}
@@ -126,12 +133,12 @@ func OpenFile(path string, opts *DirOptions) (Log, error) {
 }
 
 // openStored opens the session in a file of dir.
-func openStored(dir fileSystem, name, path string, opts *DirOptions) (*session, error) {
+func openStored(ctx context.Context, dir fileSystem, name, path string, opts *DirOptions) (*session, error) {
 	b := &fileBackend{fs: dir, name: name}
 	if opts != nil {
 		b.opts = *opts
 	}
-	if err := b.load(); err != nil {
+	if err := b.load(ctx); err != nil {
 		if b.f != nil {
 			err = errors.Join(err, b.f.Close())
 		}
@@ -145,7 +152,7 @@ func openStored(dir fileSystem, name, path string, opts *DirOptions) (*session, 
 }
 
 // load opens and indexes the file.
-func (b *fileBackend) load() error {
+func (b *fileBackend) load(ctx context.Context) error {
 	info, err := b.fs.lstat(b.name)
 	if err != nil {
 		return err
@@ -160,7 +167,7 @@ func (b *fileBackend) load() error {
 		return err
 	}
 	b.size = b.info.Size()
-	b.x, err = openIndex(b.f, b.size, strings.TrimSuffix(b.name, fileExt))
+	b.x, err = openIndex(ctx, b.f, b.size, strings.TrimSuffix(b.name, fileExt))
 	var not notSession
 	if errors.As(err, &not) {
 		return &NotSessionError{Reason: not.Error()}
@@ -188,8 +195,11 @@ func (b *fileBackend) openData() (err error) {
 const fileExt = ".jsonl"
 
 func (b *fileBackend) mark() any {
-	if b.f == nil {
+	switch {
+	case b.f == nil:
 		return nil
+	case b.size > b.x.end: // who takes it back may write as much of something else
+		return fileMark{info: b.info}
 	}
 	return fileMark{size: b.size, info: b.info}
 }
@@ -212,25 +222,64 @@ func (b *fileBackend) follow(s *session) error {
 	if err != nil {
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
+	size := info.Size()
 	switch {
-	case !os.SameFile(info, b.info) || info.Size() < b.x.end:
+	case !os.SameFile(info, b.info) || size < b.x.end:
 		return b.reload(s)
-	case info.Size() == b.size:
-		return nil
+	case b.left(size):
+		size = b.undo.from // what failed is not there
 	}
-	known := len(b.x.t.rows)
-	if err := b.x.follow(b.f, info.Size()); err != nil {
+	same, err := b.x.resume(b.f, size)
+	if err != nil {
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
-	b.size = info.Size()
+	if !same {
+		return b.reload(s)
+	}
+	known := len(b.x.t.rows)
+	if err := b.x.follow(b.f, size); err != nil {
+		return fmt.Errorf("following session %q: %w", s.header.ID, err)
+	}
+	b.size = size
 	s.publishNew(known)
+	return nil
+}
+
+// left reports whether all that is behind the place of a failed append is what that left.
+func (b *fileBackend) left(size int64) bool {
+	n := size - b.undo.from
+	if b.undo.data == nil || n <= 0 || n > int64(len(b.undo.data)) {
+		return false
+	}
+	found := make([]byte, n)
+	_, err := b.f.ReadAt(found, b.undo.from)
+	return (err == nil || err == io.EOF) && bytes.HasPrefix(b.undo.data, found)
+}
+
+// takeBack removes what a failed append left behind, unless others went on from it. It needs the
+// lock.
+func (b *fileBackend) takeBack() error {
+	if b.undo.data == nil || b.f == nil {
+		return nil
+	}
+	info, err := b.f.Stat()
+	if err != nil {
+		return err
+	}
+	if b.left(info.Size()) {
+		if err := b.f.Truncate(b.undo.from); err != nil {
+			return fmt.Errorf("taking back what could not be written: %w", err)
+		}
+	}
+	b.undo = undo{}
 	return nil
 }
 
 // reload reads the file from the start. Snapshots that are still in use keep the old one open.
 func (b *fileBackend) reload(s *session) error {
 	old := *b
-	if err := b.load(); err != nil {
+	b.undo = undo{}
+	if err := b.load(context.Background()); err != nil {
 		if b.f != nil && b.f != old.f {
 			err = errors.Join(err, b.f.Close())
 		}
@@ -238,7 +287,7 @@ func (b *fileBackend) reload(s *session) error {
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
 	s.t, s.src, s.header = b.x.t, b.f, b.x.header
-	s.publish(nil)
+	s.publish()
 	return nil
 }
 
@@ -253,17 +302,36 @@ func (b *fileBackend) begin(ctx context.Context, s *session) (func(), error) {
 			return nil, fmt.Errorf("locking session %q: %w", s.header.ID, err)
 		}
 		b.locked = append(b.locked, f)
-		if err := b.follow(s); err != nil {
+		err := b.takeBack()
+		if err == nil {
+			err = b.follow(s)
+		}
+		if err != nil {
 			b.unlock()
-			return nil, err
+			return nil, fmt.Errorf("writing session %q: %w", s.header.ID, err)
 		}
 		if b.f == f {
+			b.settle(s)
 			break
 		}
 		b.unlock() // the file was replaced: lock the new one
 	}
 	return b.unlock, nil
 }
+
+// settle makes rows of an append that was never finished what they are: nobody is at it now.
+func (b *fileBackend) settle(s *session) {
+	if len(b.x.parts) == 0 {
+		return
+	}
+	b.x.give()
+	if b.size == b.x.end {
+		b.x.t.torn = nil
+	}
+	s.publish()
+}
+
+func (b *fileBackend) complete(*session, *batch) {}
 
 func (b *fileBackend) unlock() {
 	for _, f := range b.locked {
@@ -272,24 +340,10 @@ func (b *fileBackend) unlock() {
 	b.locked = nil
 }
 
-func waitLock(ctx context.Context, f storedFile) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		ok, err := tryLock(f)
-		if ok || err != nil {
-			return err
-		}
-		timer.Reset(lockPoll)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 func (b *fileBackend) close() error {
+	if b.leftover != nil {
+		return b.leftover.Close()
+	}
 	if b.f == nil {
 		return nil
 	}

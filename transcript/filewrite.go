@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -19,17 +20,14 @@ func (b *fileBackend) write(ctx context.Context, s *session, batch *batch) error
 	if err := b.prepare(s); err != nil {
 		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
 	}
-	data, err := batch.encode(b.needNewline())
-	if err != nil {
-		return err
-	}
-	if err := b.put(data, b.size, batch.sync); err != nil {
+	data := batch.join(b.x.last != nil)
+	if err := b.put(data, batch.sync); err != nil {
 		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
 	}
 	batch.moveTo(b.size, b.x.line)
 	batch.size = int64(len(data))
 	b.size += batch.size
-	b.x.end = b.size
+	b.x.end, b.x.whole, b.x.last = b.size, b.size, nil
 	b.x.line += int32(len(batch.entries))
 	return nil
 }
@@ -45,19 +43,9 @@ func (b *fileBackend) prepare(s *session) error {
 	return nil
 }
 
-// needNewline reports whether the last row of the file lacks its newline.
-func (b *fileBackend) needNewline() bool {
-	var last [1]byte
-	if b.size == 0 {
-		return false
-	}
-	n, err := b.f.ReadAt(last[:], b.size-1)
-	return n != 1 || err != nil && err != io.EOF || last[0] != '\n'
-}
-
-// put writes data at off, all or nothing.
-func (b *fileBackend) put(data []byte, off int64, turnEnds bool) error {
-	n, err := b.f.WriteAt(data, off)
+// put writes data at the end, all or nothing.
+func (b *fileBackend) put(data []byte, turnEnds bool) error {
+	n, err := b.f.WriteAt(data, b.size)
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
 	}
@@ -65,21 +53,25 @@ func (b *fileBackend) put(data []byte, off int64, turnEnds bool) error {
 		err = b.f.Sync()
 	}
 	if err != nil {
-		// What cannot be taken back is found as a torn row by the next append.
-		return errors.Join(err, b.f.Truncate(off))
+		if stuck := b.f.Truncate(b.size); stuck != nil {
+			b.undo = undo{from: b.size, data: data}
+			err = errors.Join(err, stuck)
+		}
+		return err
 	}
 	b.unsynced = b.opts.Sync == SyncTurn && !turnEnds
 	return nil
 }
 
-// setAside moves what is left of an append that never finished out of the session: into a file
-// beside it, because it may be all that there is of a message.
+// setAside moves a row that was never written to its end out of the session: into a file beside
+// it, because it may be all that there is of a message. It needs the lock, and that all lines
+// before were read under it.
 func (b *fileBackend) setAside() error {
 	torn := make([]byte, b.size-b.x.end)
 	if _, err := b.f.ReadAt(torn, b.x.end); err != nil && err != io.EOF {
 		return err
 	}
-	name, err := b.freeName(fmt.Sprintf("%s.torn-%d", b.name, b.x.end))
+	name, err := b.freeName(fmt.Sprintf("%s%s%d", b.name, suffixTorn, b.x.end))
 	if err != nil {
 		return fmt.Errorf("setting a torn row aside: %w", err)
 	}
@@ -115,7 +107,7 @@ func (b *fileBackend) writeFile(name string, c content) error {
 }
 
 func (b *fileBackend) createFile(name string, c content) (storedFile, error) {
-	f, err := b.fs.open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	f, err := b.fs.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +126,15 @@ func (b *fileBackend) createFile(name string, c content) (storedFile, error) {
 
 // writeNew stores a session for the first time. The file appears at once with all its rows, so
 // that there is never a session without a header. A lazy session waits for an answer.
-func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) error {
+func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) (err error) {
 	if b.opts.Lazy && !hasAssistant(added.entries) {
 		return memoryBackend{}.write(ctx, s, added)
 	}
-	if err := b.free(); err != nil { // another process may have made it meanwhile
-		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
-	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing session %q: %w", s.header.ID, err)
+		}
+	}()
 	waiting, err := heldBatch(s.t.rows)
 	if err != nil {
 		return err
@@ -148,28 +142,69 @@ func (b *fileBackend) writeNew(ctx context.Context, s *session, added *batch) er
 	data := append(encodeHeader(s.header, nil), '\n')
 	line := int32(1)
 	for _, part := range [...]*batch{waiting, added} {
-		lines, err := part.encode(false)
-		if err != nil {
-			return err
-		}
+		lines := part.join(false)
 		part.moveTo(int64(len(data)), line)
 		data = append(data, lines...)
 		line += int32(len(part.entries))
 	}
-	if err := b.publishFile(bytesContent(data)); err != nil {
-		if b.f != nil { // it has its name, but that may not last
-			err = errors.Join(err, b.fs.remove(b.name), b.f.Close())
-			b.f = nil
-		}
-		return fmt.Errorf("writing session %q: %w", s.header.ID, err)
+	// Nobody else may make a session of this id between looking for it and storing it.
+	unlock, err := b.fs.lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = b.publishNew(data)
+	if err = errors.Join(err, unlock()); err != nil {
+		return err
 	}
 	b.adopt(s, waiting, data, len(waiting.entries)+len(added.entries))
 	return nil
 }
 
-// publishFile makes c the content of the session's file, replacing what was there.
-func (b *fileBackend) publishFile(c content) error {
-	temp := b.name + ".tmp"
+// publishNew makes the session's file. Where the folder cannot be synced the file may not last:
+// it goes again, and while it cannot go either it stays locked, so that nobody uses it.
+func (b *fileBackend) publishNew(data []byte) error {
+	if b.leftover != nil {
+		if err := b.fs.remove(b.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_ = b.leftover.Close() // nothing was written to it since
+		b.leftover = nil
+	}
+	if err := b.free(); err != nil {
+		return err
+	}
+	err := b.publishFile(bytesContent(data), b.exclusively)
+	if err == nil || b.f == nil {
+		return err
+	}
+	f := b.f
+	b.f, b.locked = nil, nil
+	if stuck := b.fs.remove(b.name); stuck != nil {
+		b.leftover = f
+		return errors.Join(err, stuck)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// exclusively gives a file a name that no other has. It needs the folder's lock: a file system
+// without links cannot tell by itself.
+func (b *fileBackend) exclusively(from, to string) error {
+	err := b.fs.link(from, to)
+	switch {
+	case err == nil:
+		return b.fs.remove(from)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if _, err := b.fs.lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return b.fs.rename(from, to)
+}
+
+// publishFile makes c the content of the session's file; publish gives it its name.
+func (b *fileBackend) publishFile(c content, publish func(from, to string) error) error {
+	temp := b.name + suffixTemp + shortID()
 	f, err := b.createFile(temp, c)
 	if err != nil {
 		return err
@@ -180,7 +215,7 @@ func (b *fileBackend) publishFile(c content) error {
 		err = errors.Join(errors.New("locking a new file"), lockErr)
 	}
 	if err == nil {
-		err = b.fs.rename(temp, b.name)
+		err = publish(temp, b.name)
 	}
 	if err != nil {
 		return errors.Join(err, f.Close(), b.fs.remove(temp))
@@ -199,37 +234,38 @@ func (b *fileBackend) adopt(s *session, waiting *batch, data []byte, rows int) {
 		stored[i].held, stored[i].off, stored[i].n, stored[i].line = nil, at.off, at.n, at.line
 	}
 	s.t.rows, s.t.shared, s.src = stored, false, b.f
-	b.x = &indexer{t: s.t, header: s.header, end: int64(len(data)), line: int32(1 + rows)}
+	b.x = &indexer{t: s.t, header: s.header, end: int64(len(data)), whole: int64(len(data)), line: int32(1 + rows)}
 	b.x.headerLine = encodeHeader(s.header, nil)
 }
 
 // heldBatch collects the rows that are only in memory.
 func heldBatch(rows []row) (*batch, error) {
-	b := &batch{entries: make([]Entry, len(rows)), own: make([]rowOwn, len(rows)), rows: make([]row, len(rows))}
+	b := &batch{entries: make([]Entry, len(rows)), rows: make([]row, len(rows)), lines: make([][]byte, len(rows))}
 	for i := range rows {
 		if rows[i].held == nil {
 			return nil, errors.New("row is not in memory")
 		}
 		b.entries[i] = *rows[i].held
+		line, err := encodeRow(b.entries[i], rowOwn{})
+		if err != nil {
+			return nil, err
+		}
+		b.lines[i] = line
 	}
 	return b, nil
 }
 
-// encode writes the rows as lines, and notes how long each is.
-func (b *batch) encode(newlineFirst bool) ([]byte, error) {
+// join writes the rows as lines, and notes where each is.
+func (b *batch) join(newlineFirst bool) []byte {
 	var out []byte
 	if newlineFirst {
 		out = append(out, '\n')
 	}
-	for i := range b.entries {
-		line, err := encodeRow(b.entries[i], b.own[i])
-		if err != nil {
-			return nil, err
-		}
+	for i, line := range b.lines {
 		b.rows[i].off, b.rows[i].n = int64(len(out)), int32(len(line))
 		out = append(append(out, line...), '\n')
 	}
-	return out, nil
+	return out
 }
 
 // moveTo turns offsets within the encoded rows into places in the file.

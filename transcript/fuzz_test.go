@@ -22,7 +22,7 @@ func FuzzOpen(f *testing.F) {
 		{header, msg("a", "", "user", "u1"), `{"type":"leaf","id":"l","parentId":"a","targetId":null}`, msg("b", "l", "user", "u2")},
 		{header, `{"type":"compaction","id":"c","parentId":null,"summary":"S","firstKeptEntryId":"c"}`, `{"type":"x","id":"y","parentId":"c"}`},
 		{header, `{"type":"message","id":"a","parentId":null,"batchSize":3,"message":{"role":"user","content":"x"}}`, msg("b", "a", "user", "u2")},
-		{header, `{"type":"custom","id":"a","parentId":null,"appendMode":"side","originId":"z"}`},
+		{header, `{"type":"custom","id":"a","parentId":null,"appendMode":"side","contextengine":{"key":"z"}}`},
 		{msg("a", "", "user", "no header")},
 		versionOne, versionTwo,
 	}
@@ -40,7 +40,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer log.Close()
-		before := texts(t, log)
+		before, gen := texts(t, log), viewOf(t, log).Generation
 		oldKeys := keys(t, log)
 		branchOf(t, log)
 		entriesOf(t, log)
@@ -49,8 +49,10 @@ func FuzzOpen(f *testing.F) {
 
 		appendAll(t, log, user("appended"))
 		again := openLog(t, path, nil)
-		require.Equal(t, append(before, "appended"), texts(t, again))
-		require.Equal(t, oldKeys, keys(t, again)[:len(oldKeys)])
+		if viewOf(t, again).Generation == gen { // a leaf row may say that what comes hangs elsewhere
+			require.Equal(t, append(before, "appended"), texts(t, again))
+			require.Equal(t, oldKeys, keys(t, again)[:len(oldKeys)])
+		}
 		require.Equal(t, texts(t, log), texts(t, again))
 		require.Equal(t, keys(t, log), keys(t, again))
 		require.Equal(t, viewOf(t, log).Generation, viewOf(t, again).Generation)

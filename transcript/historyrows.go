@@ -1,12 +1,16 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
@@ -19,19 +23,26 @@ type historyBackend struct {
 	history History
 	id      string
 
-	chain   [sha256.Size]byte // over the messages stored
-	scratch [sha256.Size]byte // and those about to be
+	stored  [sha256.Size]byte // chain over the messages as stored: what reading them gives
+	placed  [sha256.Size]byte // and as appended, before the redaction: keys do not depend on that
+	scratch [sha256.Size]byte // placed, with those about to be stored
+	doubt   bool              // the last append failed, and may have stored its messages all the same
+	doubted bool              // there was one: from then on ids are stored, whatever they are
 }
 
-// Members of Extra that say what a list of messages cannot.
-const (
-	historyID   = "entryId"          // when it is not the hash
-	historySide = "appendMode"       // side
-	historyKept = "firstKeptEntryId" // of a compaction
-)
-
-func (b *historyBackend) begin(context.Context, *session) (func(), error) {
-	b.scratch = b.chain
+// begin reads the history again after an append whose answer was lost.
+func (b *historyBackend) begin(ctx context.Context, s *session) (func(), error) {
+	if b.doubt {
+		ms, err := b.history.Load(ctx, b.id)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reading session %q again: %w", b.id, err)
+		}
+		s.t = newTree(currentVersion)
+		b.read(s.t, ms)
+		b.doubt = false
+		s.publish()
+	}
+	b.scratch = b.placed
 	return func() {}, nil
 }
 
@@ -40,31 +51,34 @@ func (b *historyBackend) derive(e *Entry) string { return advance(&b.scratch, e)
 
 // write hands the rows to the host.
 func (b *historyBackend) write(ctx context.Context, s *session, batch *batch) error {
-	chain := b.chain
-	b.control(s, batch)
+	stored := b.stored
 	ms := make([]message.Message, 0, len(batch.entries))
 	for i := range batch.entries {
 		e := batch.entries[i]
-		derived := e.ID
+		derived := ""
 		if e.Type != EntryLeaf {
-			derived = advance(&chain, &e)
+			derived = advance(&stored, &e)
 		}
-		m, err := toHistory(e, batch.own[i], derived)
+		if b.doubted {
+			derived = ""
+		}
+		m, err := toHistory(e, batch.lines[i], derived)
 		if err != nil {
 			return fmt.Errorf("writing session %q: %w", b.id, err)
 		}
 		ms = append(ms, m)
 	}
 	if err := b.history.Append(ctx, b.id, ms...); err != nil {
+		b.doubt, b.doubted = true, true
 		return fmt.Errorf("writing session %q: %w", b.id, err)
 	}
-	b.chain = chain
+	b.stored, b.placed = stored, b.scratch
 	return b.memoryBackend.write(ctx, s, batch)
 }
 
-// control puts a leaf row in front of rows that do not go on from the leaf: a list of messages has
+// complete puts a leaf row in front of rows that do not go on from the leaf: a list of messages has
 // no parents.
-func (b *historyBackend) control(s *session, batch *batch) {
+func (b *historyBackend) complete(s *session, batch *batch) {
 	parent := s.rowID(s.t.canonical(s.t.under))
 	for i := 0; i < len(batch.entries); i++ {
 		e := batch.entries[i]
@@ -72,57 +86,94 @@ func (b *historyBackend) control(s *session, batch *batch) {
 			parent = e.ParentID
 			batch.entries = slices.Insert(batch.entries, i, s.leafRow(parent))
 			batch.own = slices.Insert(batch.own, i, rowOwn{})
-			batch.rows = append(batch.rows, row{})
 			i++
 		}
 		if !e.Side {
 			parent = e.ID
 		}
 	}
+	for i := range batch.own { // a list takes all of a batch or nothing
+		batch.own[i].batch = batchMark{}
+	}
 }
 
 // read builds the tree from what the host has.
 func (b *historyBackend) read(t *tree, ms []message.Message) {
+	b.stored = [sha256.Size]byte{}
 	for n, m := range ms {
-		for _, e := range fromHistory(m) {
-			b.readRow(t, e, int32(n)+1)
+		own := decodeOwn(m.Extra[fieldOwn])
+		own.generation = decodeOwn(fieldOf(m.Extra["details"], fieldOwn)).generation
+		if own.id == "" {
+			own.id = m.Key
+		}
+		if _, ok := m.Extra[fieldOwn]; ok {
+			m = m.WithExtra(fieldOwn, nil)
+		}
+		for k, e := range fromHistory(m, own) {
+			if k > 0 { // what is stored with a message is said of its first row
+				own = rowOwn{}
+			}
+			b.readRow(t, e, own, int32(n)+1)
 		}
 	}
+	b.placed = b.stored
 }
 
-func (b *historyBackend) readRow(t *tree, e Entry, line int32) {
+func (b *historyBackend) readRow(t *tree, e Entry, own rowOwn, line int32) {
 	derived := ""
 	if e.Type != EntryLeaf {
-		derived = advance(&b.chain, &e)
+		derived = advance(&b.stored, &e)
 	}
-	own, key := rowOwn{}, e.Field(fieldKey)
-	if id := e.Field(historyID); id != "" {
-		e.ID = id
-	} else if e.ID == "" {
-		e.ID = derived
+	e.ID = cmp.Or(own.id, e.ID, derived)
+	e.Side = own.side
+	if own.extra != nil {
+		e.Extra = mergedExtra(e.Extra, own.extra)
 	}
-	if _, ok := e.Extra[fieldGeneration]; ok {
-		n, _ := rawInt(e.Extra[fieldGeneration])
-		own.generation = Generation(n)
-	}
-	e.Side = e.Field(historySide) == "side"
-	e.Extra = withoutFields(e.Extra, fieldKey, historyID, historySide)
 	if e.Type != EntryLeaf && t.canonical(t.under) != none {
 		e.ParentID = t.rows[t.canonical(t.under)].id
 	}
-	e.settle(key)
+	e.settle(own.key)
 	t.add(infoOf(e, own), row{held: &e, line: line}, nil)
 }
 
-// toHistory makes the message that stores e.
-func toHistory(e Entry, own rowOwn, derived string) (message.Message, error) {
+func mergedExtra(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	out := maps.Clone(b)
+	maps.Copy(out, a)
+	return out
+}
+
+// infoOf is readInfo for an entry that is at hand.
+func infoOf(e Entry, own rowOwn) rowInfo {
+	info := rowInfo{
+		typ: e.Type, id: e.ID, hasID: true, parent: e.ParentID, parentKnown: true,
+		side: e.Side, own: own,
+	}
+	info.own.key = ""
+	if e.Key != e.ID {
+		info.own.key = e.Key
+	}
+	if e.Message != nil {
+		info.role = string(e.Message.Role)
+	}
+	if e.Compaction != nil {
+		info.kept = e.Compaction.FirstKeptEntryID
+	}
+	if raw, ok := e.Extra["targetId"]; ok {
+		info.target, info.targetKnown = rawRef(raw)
+	}
+	return info
+}
+
+// toHistory makes the message that stores e; line is e as a file would store it.
+func toHistory(e Entry, line []byte, derived string) (message.Message, error) {
+	var own rowOwn
 	var m message.Message
 	switch e.Type {
 	case EntryMessage:
 		m = *e.Message
 	case EntryCompaction:
 		m = compactionMessage(e)
-		m = m.WithExtra(historyKept, encodeString(e.Compaction.FirstKeptEntryID))
+		own.kept = e.Compaction.FirstKeptEntryID
 		if e.Compaction.Details != nil {
 			m = m.WithExtra("details", e.Compaction.Details)
 		}
@@ -131,23 +182,20 @@ func toHistory(e Entry, own rowOwn, derived string) (message.Message, error) {
 	case EntryCustomMessage:
 		m = customMessage(e)
 	default:
-		line, err := encodeRow(e, own)
-		if err != nil {
-			return message.Message{}, err
-		}
 		m = entryMessage(line)
 	}
 	m.Key, m.Timestamp = e.ID, orTime(m.Timestamp, e.Timestamp)
 	if e.ID != derived {
-		m = m.WithExtra(historyID, encodeString(e.ID))
+		own.id = e.ID
 	}
 	if e.Key != e.ID {
-		m = m.WithExtra(fieldKey, encodeString(e.Key))
+		own.key = e.Key
 	}
-	if e.Side {
-		m = m.WithExtra(historySide, encodeString("side"))
+	own.side = e.Side
+	if e.Message != nil || e.Compaction != nil || e.Summary != nil {
+		own.extra = e.Extra
 	}
-	return m, nil
+	return m.WithExtra(fieldOwn, own.encode()), nil
 }
 
 func entryMessage(line []byte) message.Message {
@@ -158,25 +206,13 @@ func entryMessage(line []byte) message.Message {
 }
 
 // fromHistory is the reverse of toHistory; messages of the host's own become message rows.
-func fromHistory(m message.Message) []Entry {
-	names := []string{fieldKey, historyID, historySide}
-	own := pick(m.Extra, names...)
-	m.Extra = withoutFields(m.Extra, names...)
-	if m.Key != "" && own[historyID] == nil {
-		own[historyID] = encodeString(m.Key)
-	}
-	e := Entry{Type: EntryMessage, Timestamp: m.Timestamp, Message: &m, Extra: own}
+func fromHistory(m message.Message, own rowOwn) []Entry {
+	e := Entry{Type: EntryMessage, Timestamp: m.Timestamp, Message: &m}
 	switch {
 	case m.Role == message.RoleCustom && m.ExtraString("customType") == HistoryEntryType:
 		row, err := decodeRow(m.Details(), currentVersion)
 		if err != nil {
 			return []Entry{e}
-		}
-		if row.Extra == nil {
-			row.Extra = own
-		}
-		for name, raw := range own {
-			row.Extra[name] = raw
 		}
 		return []Entry{row}
 	case m.Role == message.RoleCustom:
@@ -187,9 +223,8 @@ func fromHistory(m message.Message) []Entry {
 		row.Type = EntryCustomMessage
 		return []Entry{row}
 	case m.Role == message.RoleCompactionSummary:
-		kept, _ := rawString(m.Extra[historyKept])
 		e.Type, e.Message = EntryCompaction, nil
-		e.Compaction = &Compaction{Summary: m.Summary, TokensBefore: m.TokensBefore, FirstKeptEntryID: kept, Details: m.Extra["details"]}
+		e.Compaction = &Compaction{Summary: m.Summary, TokensBefore: m.TokensBefore, FirstKeptEntryID: own.kept, Details: m.Extra["details"]}
 		return []Entry{e}
 	case m.Role == message.RoleBranchSummary:
 		from, _ := rawString(m.Extra["fromId"])
@@ -198,16 +233,6 @@ func fromHistory(m message.Message) []Entry {
 		return []Entry{e}
 	}
 	return splitResults(e)
-}
-
-func pick(m map[string]json.RawMessage, names ...string) map[string]json.RawMessage {
-	out := make(map[string]json.RawMessage)
-	for _, name := range names {
-		if raw, ok := m[name]; ok {
-			out[name] = raw
-		}
-	}
-	return out
 }
 
 // advance adds an entry to a chain of hashes and returns its own.

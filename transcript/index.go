@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,24 +26,28 @@ type indexer struct {
 	header     Header
 	headerLine []byte // as stored
 	headless   bool   // the header is missing and made up
-	end        int64  // what is before it has been read
-	line       int32  // lines before end
+
+	end   int64  // what is before it is in the tree
+	line  int32  // lines before end
+	whole int64  // what is before it is made of whole lines, those of parts included
+	lines int32  // lines before whole
+	last  []byte // the line before whole, when its newline is not there yet
 
 	fields []field
-	parts  []part // rows of a batch that is not complete yet
-	want   int    // rows of that batch
+	parts  []part // rows of a batch whose last row has not been read, behind end
 }
 
-// part is a row of a batch whose end has not been read.
+// part is a row that may still turn out to be none.
 type part struct {
 	info rowInfo
 	row  row
+	err  error // a line that is no row
 }
 
 // openIndex reads a whole session file. name is the file's name without folder and extension.
-func openIndex(src io.ReaderAt, size int64, name string) (*indexer, error) {
+func openIndex(ctx context.Context, src io.ReaderAt, size int64, name string) (*indexer, error) {
 	x := &indexer{t: newTree(currentVersion)}
-	if err := x.run(src, size, x.first(name)); err != nil {
+	if err := x.run(ctx, src, size, x.first(name)); err != nil {
 		return nil, err
 	}
 	if x.header.ID == "" {
@@ -56,7 +61,7 @@ func openIndex(src io.ReaderAt, size int64, name string) (*indexer, error) {
 
 // follow reads what was appended since.
 func (x *indexer) follow(src io.ReaderAt, size int64) error {
-	return x.run(src, size, func(l fileLine) error { x.row(l); return nil })
+	return x.run(context.Background(), src, size, func(l fileLine) error { x.row(l); return nil })
 }
 
 // first returns the handler that expects the header; rows follow.
@@ -71,23 +76,38 @@ func (x *indexer) first(name string) func(fileLine) error {
 }
 
 func (x *indexer) readHeader(l fileLine, name string) error {
-	h, err := decodeHeader(l.text)
-	if err == nil {
+	h, why, err := headerOf(l.text, name)
+	switch {
+	case err != nil:
+		return notSession(fmt.Sprintf("line %d: %v", l.no, err))
+	case h.ID == "":
+		x.t.problem(l.no, "not a session row: %w", why) // the header may still come
+	case why != nil:
+		x.t.problem(l.no, "the session header is missing")
+		x.header, x.headless = h, true
+		x.row(l)
+	default:
 		x.header, x.headerLine = h, bytes.Clone(l.text)
 		x.t.version = h.Version
-		return nil
 	}
-	if !isRow(l.text) {
-		if _, broken := scanObject(l.text, nil); broken == nil {
-			return notSession(fmt.Sprintf("line %d: %v", l.no, err))
-		}
-		x.t.problem(l.no, "not a session row: %w", err) // the header may still come
-		return nil
-	}
-	x.t.problem(l.no, "the session header is missing")
-	x.header, x.headless = Header{ID: name, Version: currentVersion}, true
-	x.row(l)
 	return nil
+}
+
+// headerOf reads the header in the first line of a file. A row in its place gives a header that is
+// made up from the file's name, with the reason; a broken line gives none. What is neither makes
+// the file no session, which is the error.
+func headerOf(line []byte, name string) (h Header, why, err error) {
+	h, why = decodeHeader(line)
+	if why == nil {
+		return h, nil, nil
+	}
+	if isRow(line) {
+		return Header{ID: idOfName(name), Version: currentVersion}, why, nil
+	}
+	if _, broken := scanObject(line, nil); broken != nil {
+		return Header{}, why, nil
+	}
+	return Header{}, nil, why
 }
 
 // isRow reports whether line looks like a row of a session.
@@ -105,68 +125,132 @@ func (x *indexer) row(l fileLine) {
 	var err error
 	x.fields, err = scanObject(l.text, x.fields[:0])
 	info, err := readInfo(x.fields, err)
-	r := row{off: l.off, n: int32(len(l.text)), line: l.no}
-	switch {
-	case err != nil:
-		x.flush() // a batch does not go on behind a broken line
-		x.t.problem(l.no, "%w", err)
-	case x.want > 0:
-		x.parts = append(x.parts, part{info, r})
-		if len(x.parts) == x.want {
-			x.flush()
-		}
-	case info.batch > 1 && info.bad == nil:
-		x.parts, x.want = append(x.parts[:0], part{info, r}), info.batch
-	default:
-		x.t.add(info, r, l.text)
-	}
-	if !utf8.Valid(l.text) {
+	p := part{info, row{off: l.off, n: int32(len(l.text)), line: l.no}, err}
+	if err == nil && !utf8.Valid(l.text) {
 		x.t.problem(l.no, "invalid UTF-8, read as U+FFFD")
+	}
+	mark := info.own.batch
+	switch ours := err == nil && mark.valid() && info.hasID; {
+	case ours && mark.rows > 1:
+		x.batched(p, mark)
+	case err != nil && len(x.parts) > 0:
+		x.parts = append(x.parts, p) // damage: what the line was is not known
+	default:
+		x.abandon()
+		x.place(p, l.text)
 	}
 }
 
+// batched holds a row back until the last one of its batch is there.
+func (x *indexer) batched(p part, mark batchMark) {
+	for i := len(x.parts) - 1; i >= 0; i-- {
+		before := x.parts[i].info.own.batch
+		if x.parts[i].err != nil {
+			continue
+		}
+		if before.id != mark.id || before.n >= mark.n || before.rows != mark.rows {
+			x.abandon()
+		}
+		break
+	}
+	x.parts = append(x.parts, p)
+	if mark.n == mark.rows {
+		x.flush()
+	}
+}
+
+// flush places the rows held back.
 func (x *indexer) flush() {
 	for _, p := range x.parts {
-		x.t.add(p.info, p.row, nil)
+		x.place(p, nil)
 	}
-	x.parts, x.want = nil, 0
+	x.parts = nil
+}
+
+// abandon places the rows held back as what they are when the end of their batch does not come:
+// rows of an append that failed. They stay where another program may have gone on from them.
+func (x *indexer) abandon() {
+	for i := range x.parts {
+		x.parts[i].info.void = true
+	}
+	x.flush()
+}
+
+func (x *indexer) place(p part, raw []byte) {
+	if p.err != nil {
+		x.t.problem(p.row.line, "%w", p.err)
+		return
+	}
+	x.t.add(p.info, p.row, raw)
+}
+
+// give makes what is held back part of the tree: nobody will complete it.
+func (x *indexer) give() {
+	x.abandon()
+	x.end, x.line = x.whole, x.lines
+}
+
+// resume makes sure that a last line that had no newline still is what was read. A newline that
+// came since belongs to it.
+func (x *indexer) resume(src io.ReaderAt, size int64) (bool, error) {
+	if x.last == nil || x.whole != x.end {
+		return true, nil
+	}
+	now := make([]byte, min(int64(len(x.last))+1, size-x.end+int64(len(x.last))))
+	if _, err := src.ReadAt(now, x.end-int64(len(x.last))); err != nil && err != io.EOF {
+		return false, err
+	}
+	rest, same := bytes.CutPrefix(now, x.last)
+	switch {
+	case !same || len(rest) > 0 && rest[0] != '\n':
+		return false, nil
+	case len(rest) > 0:
+		x.end++
+		x.whole, x.last = x.end, nil
+	}
+	return true, nil
 }
 
 // run hands the lines behind x.end to handle. A last line that is cut off and a batch that is
 // not complete stay unread: they may still be completed.
-func (x *indexer) run(src io.ReaderAt, size int64, handle func(fileLine) error) error {
-	x.t.torn = nil
-	safe := *x // where reading goes on after an incomplete batch
+func (x *indexer) run(ctx context.Context, src io.ReaderAt, size int64, handle func(fileLine) error) error {
+	x.t.torn, x.parts = nil, nil
+	x.whole, x.lines = x.end, x.line
+	problems := len(x.t.problems)
 	lines := lineReader{src: src, size: size, at: x.end}
 	for {
 		text, off, err := lines.next()
 		if err == io.EOF {
 			break
 		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
 			return err
 		}
 		line := trimLine(text, off == 0)
-		whole := lines.ended || complete(line)
-		if !whole {
-			x.tear(x.line+1, "the last line is cut off")
+		if !lines.ended && !complete(line) {
+			x.tear(x.lines+1, "the last line is cut off")
 			break
 		}
-		x.line++
-		x.end = lines.at
+		x.whole, x.last = lines.at, nil
+		x.lines++
+		if !lines.ended {
+			x.last = bytes.Clone(text)
+		}
 		if len(line) > 0 {
-			if err := handle(fileLine{text: line, off: off + int64(bytes.Index(text, line)), no: x.line}); err != nil {
+			if err := handle(fileLine{text: line, off: off + int64(bytes.Index(text, line)), no: x.lines}); err != nil {
 				return err
 			}
 		}
-		if x.want == 0 {
-			safe.end, safe.line = x.end, x.line
+		if len(x.parts) == 0 {
+			x.end, x.line, problems = x.whole, x.lines, len(x.t.problems)
 		}
 	}
-	if x.want > 0 {
-		x.tear(safe.line+1, "rows that were to be appended together are not all there")
-		x.parts, x.want = nil, 0
-		x.end, x.line = safe.end, safe.line
+	if len(x.parts) > 0 {
+		x.tear(x.line+1, "rows that were to be appended together are not all there")
+		x.t.problems = x.t.problems[:problems]
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // tryLock takes the lock that keeps other processes from writing f. The lock belongs to the open
 // file, so two logs in one process exclude each other as well; the system drops it when the
 // process ends, however it ends.
-func tryLock(f storedFile) (bool, error) {
+func tryLock(f lockable) (bool, error) {
 	var locked error
 	err := control(f, func(fd uintptr) {
 		locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -27,13 +27,13 @@ func tryLock(f storedFile) (bool, error) {
 	return false, os.NewSyscallError("flock", locked)
 }
 
-func unlockFile(f storedFile) error {
+func unlockFile(f lockable) error {
 	var unlocked error
 	err := control(f, func(fd uintptr) { unlocked = syscall.Flock(int(fd), syscall.LOCK_UN) })
 	return errors.Join(err, os.NewSyscallError("flock", unlocked))
 }
 
-func control(f storedFile, do func(fd uintptr)) error {
+func control(f lockable, do func(fd uintptr)) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	lockHigh = 0x40000000
 )
 
-func lockCall(f storedFile, name string, args func(fd uintptr, at *syscall.Overlapped) []uintptr) error {
+func lockCall(f lockable, name string, args func(fd uintptr, at *syscall.Overlapped) []uintptr) error {
 	proc := syscall.NewLazyDLL("kernel32.dll").NewProc(name)
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -35,7 +35,7 @@ func lockCall(f storedFile, name string, args func(fd uintptr, at *syscall.Overl
 }
 
 // tryLock takes the lock that keeps other processes from writing f.
-func tryLock(f storedFile) (bool, error) {
+func tryLock(f lockable) (bool, error) {
 	err := lockCall(f, "LockFileEx", func(fd uintptr, at *syscall.Overlapped) []uintptr {
 		return []uintptr{fd, lockExclusive | lockFailImmediately, 0, 1, 0, uintptr(unsafe.Pointer(at))}
 	})
@@ -45,7 +45,7 @@ func tryLock(f storedFile) (bool, error) {
 	return err == nil, err
 }
 
-func unlockFile(f storedFile) error {
+func unlockFile(f lockable) error {
 	return lockCall(f, "UnlockFileEx", func(fd uintptr, at *syscall.Overlapped) []uintptr {
 		return []uintptr{fd, 0, 1, 0, uintptr(unsafe.Pointer(at))}
 	})

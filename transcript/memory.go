@@ -141,6 +141,7 @@ func (memoryBackend) begin(context.Context, *session) (func(), error) { return f
 func (memoryBackend) mark() any                                       { return nil }
 func (memoryBackend) stale(*snapshot) bool                            { return false }
 func (memoryBackend) follow(*session) error                           { return nil }
+func (memoryBackend) complete(*session, *batch)                       {}
 func (memoryBackend) trim(*session) (int64, error)                    { return 0, nil }
 func (memoryBackend) close() error                                    { return nil }
 

@@ -88,7 +88,7 @@ func TestMigrate_FailureLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	full := &fs.PathError{Op: "x", Path: "y", Err: syscall.ENOSPC}
 	isTemp := func(name string) error {
-		if strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".bak") {
+		if strings.Contains(name, ".tmp-") || strings.HasSuffix(name, ".bak") {
 			return full
 		}
 		return nil

@@ -18,7 +18,8 @@ func (s *session) commitCompaction(ctx context.Context, gen Generation, c Compac
 			return fmt.Errorf("committing a compaction: %w", err)
 		}
 		c.FirstKeptEntryID = kept
-		b := &batch{entries: []Entry{{Type: EntryCompaction, Compaction: &c}}, own: make([]rowOwn, 1), sync: true}
+		b := newBatch([]Entry{{Type: EntryCompaction, Compaction: &c}})
+		b.sync = true
 		if err := s.place(b.entries); err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func (s *session) commitCompaction(ctx context.Context, gen Generation, c Compac
 
 // resolveKept finds the row from which a compaction keeps: "" when it keeps none.
 func (s *session) resolveKept(c Compaction) (string, error) {
-	branch := path(s.t.rows, s.t.leaf)
+	branch := s.t.branchTo(s.t.leaf)
 	if c.FirstKeptEntryID != "" {
 		at := s.find(branch, c.FirstKeptEntryID)
 		if at < 0 {
@@ -84,7 +85,9 @@ func (s *session) setLeaf(ctx context.Context, id string) error {
 			return nil
 		}
 		e := s.leafRow(s.rowID(target))
-		return s.commit(ctx, &batch{entries: []Entry{e}, own: []rowOwn{{generation: s.t.gen + 1}}, sync: true})
+		b := newBatch([]Entry{e})
+		b.own[0].generation, b.sync = s.t.gen+1, true
+		return s.commit(ctx, b)
 	})
 }
 
@@ -95,9 +98,8 @@ func (s *session) leafRow(target string) Entry {
 	if target == "" {
 		extra = rawFields("targetId", nil)
 	}
-	used := func(id string) bool { _, ok := s.t.ids[id]; return ok }
 	e := Entry{
-		Type: EntryLeaf, ID: s.freeID(used), ParentID: target, Extra: extra,
+		Type: EntryLeaf, ID: s.freeID(s.t.taken), ParentID: target, Extra: extra,
 		Timestamp: s.now().UTC().Truncate(time.Millisecond),
 	}
 	e.settle("")

@@ -20,13 +20,13 @@ func (s *session) place(entries []Entry) error {
 			e.Timestamp = s.now().UTC().Truncate(time.Millisecond)
 		}
 		e.refuseReserved()
-		s.redactEntry(e)
 		if e.ID == "" {
 			e.Key = ""
 		}
 		if err := s.identify(e, taken); err != nil {
 			return err
 		}
+		s.redactEntry(e)
 		e.ParentID = parent
 		e.settle(e.Key)
 		if !e.Side {
@@ -38,7 +38,7 @@ func (s *session) place(entries []Entry) error {
 
 // identify gives e its id.
 func (s *session) identify(e *Entry, taken map[string]bool) error {
-	used := func(id string) bool { _, ok := s.t.ids[id]; return ok || taken[id] }
+	used := func(id string) bool { return s.t.taken(id) || taken[id] }
 	derived := ""
 	if s.derive != nil {
 		derived = s.derive(e)
@@ -98,7 +98,9 @@ func (s *session) redactEntry(e *Entry) {
 		b.Summary = s.redacted(branchSummaryMessage(*e)).Summary
 		e.Summary = &b
 	case e.Type == EntryCustomMessage:
-		if row, err := customRow(*e, s.redacted(customMessage(*e))); err == nil {
+		m := s.redacted(customMessage(*e))
+		e.Extra = withoutFields(e.Extra, "content", "display", "details") // what m lacks is to go
+		if row, err := customRow(*e, m); err == nil {
 			*e = row
 		}
 	}
@@ -146,7 +148,7 @@ func (s *session) rowID(i int32) string {
 
 // refuseReserved drops members that would be mistaken for this package's own.
 func (e *Entry) refuseReserved() {
-	for _, name := range [...]string{"type", "id", "parentId", "appendMode", fieldKey, fieldBatch} {
+	for _, name := range [...]string{"type", "id", "parentId", "appendMode", fieldOwn} {
 		if _, ok := e.Extra[name]; ok {
 			e.Extra = withoutFields(e.Extra, name)
 		}

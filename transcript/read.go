@@ -51,16 +51,40 @@ func (r *rowReader) entry(i int32) (Entry, error) {
 func (s *snapshot) finish(e *Entry, i int32) {
 	row := &s.rows[i]
 	e.ID = row.id
+	e.ParentID = ""
 	if p := s.readable(row.parent); p != none {
 		e.ParentID = s.rows[p].id
 	}
-	if e.Compaction != nil && e.Compaction.FirstKeptEntryID == "" && row.kept != none {
-		e.Compaction.FirstKeptEntryID = s.rows[row.kept].id
+	if e.Compaction != nil {
+		if kept := s.keptRow(i); kept != none {
+			e.Compaction.FirstKeptEntryID = s.rows[kept].id
+		}
 	}
 	e.Key = row.messageKey()
 	if e.Message != nil {
 		e.Message.Key = e.Key
 	}
+}
+
+// keptRow returns the row from which compaction i keeps, if it names one. In place of a row that
+// is no part of a branch stands the one above it or, where there is none, the first one under it.
+func (s *snapshot) keptRow(i int32) int32 {
+	kept := s.rows[i].kept
+	if kept == none {
+		return none
+	}
+	if c := canonical(s.rows, kept); c != none {
+		return c
+	}
+	for r, p := i, s.rows[i].parent; p != none; p = s.rows[p].parent {
+		if p == kept {
+			return r
+		}
+		if !s.rows[p].bridged() {
+			r = p
+		}
+	}
+	return none
 }
 
 // readable returns the nearest row at or above i that Entries yields.
@@ -167,7 +191,7 @@ func (r *rowReader) decode(ctx context.Context, rows []int32, out []Entry) error
 func (s *snapshot) branch(ctx context.Context, yield func(Entry, error) bool) {
 	rd := newRowReader(s)
 	parent := ""
-	for _, i := range path(s.rows, s.leaf) {
+	for _, i := range path(s.rows, s.loops, s.leaf) {
 		e, err := s.next(ctx, rd, i)
 		e.ParentID = parent
 		if !yield(e, err) || err != nil {
@@ -187,6 +211,23 @@ func (s *snapshot) entries(ctx context.Context, yield func(Entry, error) bool) {
 		e, err := s.next(ctx, rd, int32(i))
 		if !yield(e, err) || err != nil {
 			return
+		}
+	}
+}
+
+// backward yields every row, block by block from the end.
+func (s *snapshot) backward(ctx context.Context, yield func(Entry, error) bool) {
+	const block = 512
+	rd := newRowReader(s)
+	for to := len(s.rows); to > 0; to -= block {
+		for i := max(0, to-block); i < to; i++ {
+			if s.rows[i].bad {
+				continue
+			}
+			e, err := s.next(ctx, rd, int32(i))
+			if !yield(e, err) || err != nil {
+				return
+			}
 		}
 	}
 }

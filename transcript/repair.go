@@ -90,11 +90,12 @@ func Repair(ctx context.Context, path string) (RepairReport, error) {
 type repairer struct {
 	b    *fileBackend
 	snap *snapshot
-	rows map[int32]int32 // by line
+	rows map[int64]int32 // by place in the file
 
 	answered map[string]bool  // ids of calls that have a result
 	mirrored map[int32]bool   // rows that a delivery mirror follows
 	under    map[int32]string // ids of added results, by the row of the call
+	renamed  bool             // ids that follow from the rows before would no longer be the same
 
 	out     bytes.Buffer
 	changes []Problem
@@ -104,10 +105,8 @@ func (b *fileBackend) repair(ctx context.Context, s *session) (RepairReport, err
 	if b.x.headless {
 		return RepairReport{}, &NotSessionError{Reason: "the first row is not a session header"}
 	}
-	r := &repairer{b: b, snap: s.snap.Load(), rows: make(map[int32]int32), under: make(map[int32]string)}
-	for i := range r.snap.rows {
-		r.rows[r.snap.rows[i].line] = int32(i)
-	}
+	r := &repairer{b: b, snap: s.snap.Load(), under: make(map[int32]string)}
+	r.rows = rowsAt(r.snap.rows)
 	if err := r.survey(ctx); err != nil {
 		return RepairReport{}, err
 	}
@@ -117,7 +116,7 @@ func (b *fileBackend) repair(ctx context.Context, s *session) (RepairReport, err
 	if len(r.changes) == 0 {
 		return RepairReport{}, nil
 	}
-	backup, err := b.backup(".bak-" + fileStamp(s.now()))
+	backup, err := b.backup(suffixRepair + fileStamp(s.now()))
 	if err != nil {
 		return RepairReport{}, err
 	}
@@ -169,7 +168,7 @@ func (r *repairer) mend(s *session) error {
 	}
 	headerDone := false
 	err := r.b.eachLine(func(l fileLine) error {
-		i, isRow := r.rows[l.no]
+		i, isRow := r.rows[l.off]
 		if !headerDone && !isRow && bytes.Equal(l.text, r.b.x.headerLine) {
 			headerDone = true
 			r.line(header)
@@ -198,11 +197,14 @@ func (r *repairer) row(s *session, l fileLine, i int32, isRow bool) error {
 		r.line(l.text)
 		return nil
 	}
-	if row := &r.snap.rows[i]; row.bad {
+	row := &r.snap.rows[i]
+	derived := stringField(l.text, "id") == ""
+	if row.bad {
+		r.renamed = r.renamed || derived
 		r.change(l.no, RepairDroppedLine, "not a message")
 		return nil
 	}
-	text := withoutBatch(l.text)
+	text := withoutBatch(l.text, row)
 	if r.snap.version < currentVersion {
 		var err error
 		if text, err = migratedRow(r.snap, i, text); err != nil {
@@ -214,8 +216,31 @@ func (r *repairer) row(s *session, l fileLine, i int32, isRow bool) error {
 	if err != nil {
 		return err
 	}
+	r.renamed = r.renamed || derived && !bytes.Equal(mended, l.text)
+	if r.renamed {
+		mended = withID(mended, row.id)
+	}
 	r.line(mended)
 	return r.addResults(s, i, l.no)
+}
+
+// withID gives a row that has none the id by which it is known.
+func withID(line []byte, id string) []byte {
+	if stringField(line, "id") != "" {
+		return line
+	}
+	fields, err := scanObject(line, nil)
+	if err != nil {
+		return line
+	}
+	w := objectWriter{}
+	w.str("id", id)
+	for _, f := range fields {
+		if string(f.Key) != "id" {
+			w.raw(string(f.Key), f.Value)
+		}
+	}
+	return w.end()
 }
 
 // reparent hangs a row whose parent is left out under what is above that.
@@ -240,7 +265,7 @@ func (r *repairer) reparent(text []byte, i int32) []byte {
 	return patched(text, "parentId", value)
 }
 
-// patched replaces a member of an object.
+// patched replaces a member of an object; a nil value removes it.
 func patched(object []byte, name string, value []byte) []byte {
 	fields, err := scanObject(object, nil)
 	if err != nil {
@@ -251,7 +276,9 @@ func patched(object []byte, name string, value []byte) []byte {
 		if string(f.Key) == name {
 			f.Value = value
 		}
-		w.raw(string(f.Key), f.Value)
+		if f.Value != nil {
+			w.raw(string(f.Key), f.Value)
+		}
 	}
 	return w.end()
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,20 +39,17 @@ func (b *fileBackend) trim(s *session) (int64, error) {
 
 // trimmed writes the file without dead rows, and a leaf row that keeps the generation.
 func (b *fileBackend) trimmed(s *session, dead []bool) content {
-	rows := make(map[int32]int32, len(s.t.rows))
-	for i := range s.t.rows {
-		rows[s.t.rows[i].line] = int32(i)
-	}
+	rows := rowsAt(s.t.rows)
 	return func(w *bufio.Writer) error {
 		err := b.eachLine(func(l fileLine) error {
-			i, isRow := rows[l.no]
+			i, isRow := rows[l.off]
 			switch {
 			case !isRow:
 				return writeLine(w, l.text)
 			case dead[i]:
 				return nil
 			}
-			return writeLine(w, withoutBatch(l.text))
+			return writeLine(w, withID(withoutBatch(l.text, &s.t.rows[i]), s.t.rows[i].id))
 		})
 		if err != nil {
 			return err
@@ -62,6 +60,15 @@ func (b *fileBackend) trimmed(s *session, dead []bool) content {
 		}
 		return writeLine(w, line)
 	}
+}
+
+// rowsAt finds rows by where they are in the file.
+func rowsAt(rows []row) map[int64]int32 {
+	at := make(map[int64]int32, len(rows))
+	for i := range rows {
+		at[rows[i].off] = int32(i)
+	}
+	return at
 }
 
 func writeLine(w *bufio.Writer, line []byte) error {
@@ -129,22 +136,16 @@ func (s *snapshot) sameContent(i, j int32) bool {
 	return a.Message == nil && b.Message == nil && a.Compaction == nil && b.Compaction == nil
 }
 
-// withoutBatch drops the mark of rows that were appended together: some of them may be gone.
-func withoutBatch(line []byte) []byte {
-	if !bytes.Contains(line, []byte(fieldBatch)) {
+// withoutBatch drops the mark of rows that were appended together: some of them may be gone. Rows
+// of a batch that was never finished keep it.
+func withoutBatch(line []byte, r *row) []byte {
+	raw := fieldOf(line, fieldOwn)
+	own := decodeOwn(raw)
+	if !own.batch.valid() || r.weak && !r.bad {
 		return line
 	}
-	fields, err := scanObject(line, nil)
-	if err != nil {
-		return line
-	}
-	w := objectWriter{}
-	for _, f := range fields {
-		if string(f.Key) != fieldBatch {
-			w.raw(string(f.Key), f.Value)
-		}
-	}
-	return w.end()
+	own.batch = batchMark{}
+	return patched(line, fieldOwn, own.encode())
 }
 
 // eachLine hands every line of the file that has been read to f.
@@ -159,7 +160,7 @@ func (b *fileBackend) eachLine(f func(fileLine) error) error {
 		if len(line) == 0 {
 			continue
 		}
-		if err := f(fileLine{text: line, off: off, no: no}); err != nil {
+		if err := f(fileLine{text: line, off: off + int64(bytes.Index(text, line)), no: no}); err != nil {
 			return err
 		}
 	}
@@ -170,7 +171,7 @@ func (b *fileBackend) eachLine(f func(fileLine) error) error {
 // snapshot may read it: it is closed with the last of them.
 func (b *fileBackend) replace(s *session, c content) error {
 	old := b.f
-	if err := b.publishFile(c); err != nil {
+	if err := b.publishFile(c, b.fs.rename); err != nil {
 		if b.f != old { // the new file is there: go on with it
 			err = errors.Join(err, b.reindex(s))
 		}
@@ -181,13 +182,13 @@ func (b *fileBackend) replace(s *session, c content) error {
 
 // reindex reads the file that b has open.
 func (b *fileBackend) reindex(s *session) error {
-	x, err := openIndex(b.f, b.size, strings.TrimSuffix(b.name, fileExt))
+	x, err := openIndex(context.Background(), b.f, b.size, strings.TrimSuffix(b.name, fileExt))
 	if err != nil {
 		return err
 	}
 	b.x = x
 	s.t, s.src, s.header = x.t, b.f, x.header
-	s.publish(nil)
+	s.publish()
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (b *fileBackend) reindex(s *session) error {
 func (b *fileBackend) migrate(s *session) error {
 	suffix := fmt.Sprintf(".v%d.bak", s.t.version)
 	if b.x.headless {
-		suffix = fmt.Sprintf(".corrupt-%s-%s%s", fileStamp(s.now()), shortID(), fileExt)
+		suffix = fmt.Sprintf("%s%s-%s%s", suffixCorrupt, fileStamp(s.now()), shortID(), fileExt)
 	}
 	backup, err := b.backup(suffix)
 	if err != nil {
@@ -215,12 +216,7 @@ func (b *fileBackend) migrate(s *session) error {
 // migrated writes the file as version 3. Lines that are no rows stay as they are; an end that is
 // cut off stays in the old file only.
 func (b *fileBackend) migrated(s *session) content {
-	rows := make(map[int32]int32, len(s.t.rows))
-	for i := range s.t.rows {
-		if !s.t.rows[i].bad {
-			rows[s.t.rows[i].line] = int32(i)
-		}
-	}
+	rows := rowsAt(s.t.rows)
 	snap := s.snap.Load()
 	headerDone := b.x.headless
 	return func(w *bufio.Writer) error {
@@ -228,7 +224,8 @@ func (b *fileBackend) migrated(s *session) content {
 			return err
 		}
 		return b.eachLine(func(l fileLine) error {
-			i, isRow := rows[l.no]
+			i, isRow := rows[l.off]
+			isRow = isRow && !snap.rows[i].bad
 			if !headerDone && !isRow && bytes.Equal(l.text, b.x.headerLine) {
 				headerDone = true
 				return nil

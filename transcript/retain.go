@@ -21,7 +21,7 @@ func RemoveOlder(ctx context.Context, st Store, before time.Time) ([]Header, err
 		if !h.Timestamp.Before(before) {
 			continue
 		}
-		last, err := lastActivity(ctx, st, h)
+		last, err := lastActivity(ctx, st, h, before)
 		if err != nil {
 			errs = append(errs, err)
 		} else if last.Before(before) {
@@ -42,43 +42,29 @@ func RemoveOlder(ctx context.Context, st Store, before time.Time) ([]Header, err
 	return removed, nil
 }
 
-// lastActivity returns when the last row of a session was added.
-func lastActivity(ctx context.Context, st Store, h Header) (last time.Time, err error) {
+// lastActivity returns when something was last added to a session, or some time that is not
+// before the one asked about.
+func lastActivity(ctx context.Context, st Store, h Header, before time.Time) (last time.Time, err error) {
 	log, err := st.Open(ctx, h.ID)
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	if own, ok := log.(*handle); ok {
-		return own.lastRow(h.Timestamp)
+	entries := log.Entries(ctx)
+	if own, ok := log.(*handle); ok { // the last rows are the likeliest
+		entries = own.each(ctx, (*snapshot).backward)
 	}
 	last = h.Timestamp
-	for e, err := range log.Entries(ctx) {
+	for e, err := range entries {
 		if err != nil {
 			return time.Time{}, err
 		}
 		if e.Timestamp.After(last) {
 			last = e.Timestamp
 		}
+		if !last.Before(before) {
+			break
+		}
 	}
 	return last, nil
-}
-
-// lastRow reads the time of the last row only: rows are added in the order of time.
-func (h *handle) lastRow(began time.Time) (time.Time, error) {
-	snap, err := h.state()
-	if err != nil {
-		return time.Time{}, err
-	}
-	rd := newRowReader(snap)
-	for i := len(snap.rows) - 1; i >= 0; i-- {
-		if snap.rows[i].bad {
-			continue
-		}
-		e, err := rd.entry(int32(i))
-		if err != nil || e.Timestamp.After(began) {
-			return e.Timestamp, err
-		}
-	}
-	return began, nil
 }

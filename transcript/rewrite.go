@@ -3,6 +3,7 @@ package transcript
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func (s *session) rewrite(ctx context.Context, r RewriteRequest) (RewriteResult,
 			return err
 		}
 		b := p.batch(s)
-		b.next = func(before *View) *View { return s.splice(p, b, before) }
+		b.next = func(before *View, now *snapshot) *View { return now.splice(ctx, p, b, before) }
 		if err := s.commit(ctx, b); err != nil {
 			return err
 		}
@@ -100,13 +101,16 @@ func (s *session) rewrite(ctx context.Context, r RewriteRequest) (RewriteResult,
 }
 
 // wantedReplacements drops blank ids and keeps the last replacement of each.
-func wantedReplacements(rs []Replacement) map[string]message.Message {
-	wanted := make(map[string]message.Message, len(rs))
-	for _, r := range rs {
-		if strings.TrimSpace(r.EntryID) != "" {
-			wanted[r.EntryID] = r.Message
+func wantedReplacements(rs []Replacement) []Replacement {
+	var wanted []Replacement
+	seen := make(map[string]bool, len(rs))
+	for _, r := range slices.Backward(rs) {
+		if strings.TrimSpace(r.EntryID) != "" && !seen[r.EntryID] {
+			seen[r.EntryID] = true
+			wanted = append(wanted, r)
 		}
 	}
+	slices.Reverse(wanted)
 	return wanted
 }
 
@@ -118,9 +122,10 @@ type rewritePlan struct {
 	restore   bool // the active branch is another one and stays
 	freed     int64
 	rewritten int
+	asRead    int // so many entries at the end are as they were read
 }
 
-func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[string]message.Message) (*rewritePlan, error) {
+func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted []Replacement) (*rewritePlan, error) {
 	outdated := r.AllowedSuffixEntryIDs == nil && r.Generation != s.t.gen
 	p, targets, err := s.locate(r, wanted)
 	if err != nil {
@@ -147,55 +152,79 @@ func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted map[
 }
 
 // locate finds the branch and the positions of the wanted entries on it.
-func (s *session) locate(r RewriteRequest, wanted map[string]message.Message) (*rewritePlan, map[int]message.Message, error) {
-	active := path(s.t.rows, s.t.leaf)
-	targets := s.targetsOn(active, wanted)
+func (s *session) locate(r RewriteRequest, wanted []Replacement) (*rewritePlan, map[int]message.Message, error) {
+	active := s.t.branchTo(s.t.leaf)
+	targets, found := s.targetsOn(active, wanted)
 	switch {
 	case len(active) == 0:
 		return nil, nil, declined{ReasonEmptySession}
-	case len(targets) == len(wanted):
+	case found == len(wanted):
 		return &rewritePlan{branch: active, first: firstOf(targets)}, targets, nil
-	case len(targets) > 0:
+	case found > 0:
 		return nil, nil, declined{ReasonSpansBranches}
-	case !s.anyKnown(wanted):
+	}
+	named := s.rowsByName()
+	if !slices.ContainsFunc(wanted, func(w Replacement) bool { _, ok := named[w.EntryID]; return ok }) {
 		return nil, nil, declined{ReasonNoMatch}
 	}
 	// Newest allowed row first: the branch that ends there may hold all of them.
 	for _, id := range slices.Backward(r.AllowedSuffixEntryIDs) {
-		i, ok := s.t.ids[id]
+		i, ok := named[id]
 		if !ok {
 			continue
 		}
-		side := path(s.t.rows, i)
-		if targets := s.targetsOn(side, wanted); len(targets) == len(wanted) {
+		side := s.t.branchTo(i)
+		if targets, found := s.targetsOn(side, wanted); found == len(wanted) {
 			return &rewritePlan{branch: side, first: firstOf(targets), restore: true}, targets, nil
 		}
 	}
 	return nil, nil, declined{ReasonSpansBranches}
 }
 
-// targetsOn returns the wanted messages by their position on a branch. An id counts before a key.
-func (s *session) targetsOn(branch []int32, wanted map[string]message.Message) map[int]message.Message {
-	out := make(map[int]message.Message, len(wanted))
-	byID := make(map[string]bool, len(wanted))
-	byKey := make(map[string]int)
+// rowsByName finds the last row with an id or, where no row has it, with a message key.
+func (s *session) rowsByName() map[string]int32 {
+	named := make(map[string]int32, len(s.t.ids))
+	for i := range s.t.rows {
+		if key := s.t.rows[i].key; key != "" {
+			named[key] = int32(i)
+		}
+	}
+	maps.Copy(named, s.t.ids)
+	return named
+}
+
+// targetsOn returns the wanted messages by their position on a branch, and how many replacements
+// name one. An id counts before a key; of several for one position the last counts.
+func (s *session) targetsOn(branch []int32, wanted []Replacement) (map[int]message.Message, int) {
+	byID, byKey := make(map[string]int, len(wanted)), make(map[string]int, len(wanted))
+	for _, w := range wanted {
+		byID[w.EntryID], byKey[w.EntryID] = -1, -1
+	}
 	for at, i := range branch {
 		r := &s.t.rows[i]
 		if r.kind != kindMessage && r.kind != kindAssistant {
 			continue
 		}
-		if m, ok := wanted[r.id]; ok {
-			out[at], byID[r.id] = m, true
-		} else if _, ok := wanted[r.key]; ok && r.key != "" {
+		if _, ok := byID[r.id]; ok {
+			byID[r.id] = at
+		}
+		if _, ok := byKey[r.key]; ok {
 			byKey[r.key] = at
 		}
 	}
-	for key, at := range byKey {
-		if !byID[key] {
-			out[at] = wanted[key]
+	out := make(map[int]message.Message, len(wanted))
+	found := 0
+	for _, w := range wanted {
+		at := byID[w.EntryID]
+		if at < 0 {
+			at = byKey[w.EntryID]
+		}
+		if at >= 0 {
+			out[at] = w.Message
+			found++
 		}
 	}
-	return out
+	return out, found
 }
 
 func firstOf(targets map[int]message.Message) int {
@@ -206,15 +235,6 @@ func firstOf(targets map[int]message.Message) int {
 		}
 	}
 	return first
-}
-
-func (s *session) anyKnown(wanted map[string]message.Message) bool {
-	for id := range wanted {
-		if _, ok := s.t.ids[id]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // readSuffix decodes the rows from the first target to the leaf.
@@ -244,6 +264,7 @@ func (s *session) swap(p *rewritePlan, targets map[int]message.Message) int {
 		m = s.redacted(m)
 		m.Key = e.Key
 		p.rewritten++
+		p.asRead = len(p.entries) - 1 - k
 		p.freed += max(0, storedSize(*e.Message)-storedSize(m))
 		if changed < 0 && !message.Equal(*e.Message, m) {
 			changed = k
@@ -276,10 +297,11 @@ func (s *session) allowed(p *rewritePlan, ids []string) bool {
 
 // batch gives the rows new ids and carries references over to them.
 func (p *rewritePlan) batch(s *session) *batch {
-	b := &batch{entries: make([]Entry, 0, len(p.entries)+1), sync: true}
+	b := newBatch(make([]Entry, 0, len(p.entries)+1))
+	b.sync, b.read = true, p.asRead
 	moved := make(map[string]string, len(p.entries))
 	taken := make(map[string]bool, len(p.entries))
-	used := func(id string) bool { _, ok := s.t.ids[id]; return ok || taken[id] }
+	used := func(id string) bool { return s.t.taken(id) || taken[id] }
 	parent := ""
 	if p.first > 0 {
 		parent = s.rowID(p.branch[p.first-1])
@@ -297,8 +319,9 @@ func (p *rewritePlan) batch(s *session) *batch {
 	if p.restore {
 		e := s.leafRow(s.rowID(s.t.leaf))
 		b.entries, b.own = append(b.entries, e), append(b.own, rowOwn{generation: s.t.gen + 1})
+		b.read++
 	}
-	b.own[0].batch = len(b.entries)
+	marked(b.entries, b.own)
 	return b
 }
 
@@ -326,7 +349,7 @@ func (e *Entry) remap(moved map[string]string) {
 // splice makes the view after a rewrite of the one before it, when all that is appended again is
 // shown at its end; else nil, and the view is built anew. Unlike an append it copies the list: the
 // old one is still in use.
-func (s *session) splice(p *rewritePlan, b *batch, before *View) *View {
+func (s *snapshot) splice(ctx context.Context, p *rewritePlan, b *batch, before *View) *View {
 	if before == nil || p.restore {
 		return nil
 	}
@@ -342,11 +365,12 @@ func (s *session) splice(p *rewritePlan, b *batch, before *View) *View {
 	if shown > len(before.Messages) {
 		return nil
 	}
-	out := *before
-	out.Generation = s.t.gen
+	out := View{ThinkingLevel: thinkingOff, Generation: s.gen}
+	if err := s.readState(ctx, path(s.rows, s.loops, s.leaf), &out); err != nil {
+		return nil // the reader that asks for the view gets the error
+	}
 	out.Messages = slices.Clip(before.Messages[:len(before.Messages)-shown])
 	for i := range b.entries {
-		out.track(&b.entries[i])
 		out.show(&b.entries[i])
 	}
 	return &out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -40,12 +41,57 @@ func shortID() string {
 type batch struct {
 	entries []Entry
 	own     []rowOwn
-	rows    []row // positions, filled in by the backend
-	size    int64 // bytes stored, filled in by the backend
-	sync    bool  // the turn ends here
+	sync    bool // the turn ends here
+	read    int  // so many entries at the end are as they were read, and need no reading back
+
+	lines [][]byte // the entries as stored
+	infos []rowInfo
+	rows  []row // positions, filled in by the backend
+	size  int64 // bytes stored, filled in by the backend
 
 	// next makes the view after the batch of the one before; nil: the batch goes on from the leaf.
-	next func(before *View) *View
+	next func(before *View, now *snapshot) *View
+}
+
+func newBatch(entries []Entry) *batch {
+	return &batch{entries: entries, own: make([]rowOwn, len(entries))}
+}
+
+// encode writes the entries as they are stored and reads them back: what readers see of them is
+// what they will see when the log is opened again. What they would not see is refused.
+func (b *batch) encode() error {
+	b.lines, b.infos = make([][]byte, len(b.entries)), make([]rowInfo, len(b.entries))
+	b.rows = make([]row, len(b.entries))
+	var fields []field
+	for i := range b.entries {
+		e := &b.entries[i]
+		line, err := encodeRow(*e, b.own[i])
+		if err != nil {
+			return err
+		}
+		fields, err = scanObject(line, fields[:0])
+		info, err := readInfo(fields, err)
+		if err == nil {
+			err = info.bad
+		}
+		if err == nil && (info.typ != e.Type || info.id != e.ID || info.parent != e.ParentID) {
+			err = errors.New("its type or id is not valid UTF-8")
+		}
+		if err != nil {
+			return fmt.Errorf("entry %q could not be read back: %w", e.ID, err)
+		}
+		b.lines[i], b.infos[i] = line, info
+		if i >= len(b.entries)-b.read {
+			continue
+		}
+		stored, err := decodeRow(line, currentVersion)
+		if err != nil {
+			return fmt.Errorf("entry %q could not be read back: %w", e.ID, err)
+		}
+		stored.settle(info.own.key)
+		*e = stored
+	}
+	return nil
 }
 
 // backend keeps the rows of one session. Its methods are called by the one writer.
@@ -58,6 +104,8 @@ type backend interface {
 	stale(snap *snapshot) bool
 	// follow brings the session up to date without waiting for other writers.
 	follow(s *session) error
+	// complete adds to b what the backend needs to store it, before it is encoded.
+	complete(s *session, b *batch)
 	// write stores b, all or none.
 	write(ctx context.Context, s *session, b *batch) error
 	// trim removes what rewrites have made superfluous and returns how many bytes that were.
@@ -83,26 +131,24 @@ type session struct {
 func newSession(o settings, h Header, t *tree, src source, back backend) *session {
 	s := &session{settings: o, back: back, writer: make(chan struct{}, 1), header: h, t: t, src: src}
 	s.writer <- struct{}{}
-	s.publish(nil)
+	s.publish()
 	return s
 }
 
-// publish makes the state of the tree visible to readers. v is its view where that is known.
-func (s *session) publish(v *View) { s.snap.Store(s.freeze(v)) }
+// publish makes the state of the tree visible to readers.
+func (s *session) publish() { s.snap.Store(s.freeze()) }
 
 // freeze takes a snapshot of the tree.
-func (s *session) freeze(v *View) *snapshot {
+func (s *session) freeze() *snapshot {
 	s.t.shared = true
-	problems := slices.Concat(s.t.problems, s.t.orphans())
+	problems := slices.Concat(s.t.problems, s.t.orphaned())
 	if s.t.torn != nil {
 		problems = append(problems, *s.t.torn)
 	}
-	snap := &snapshot{
-		src: s.src, header: s.header, rows: s.t.rows, leaf: s.t.leaf, gen: s.t.gen,
+	return &snapshot{
+		src: s.src, header: s.header, rows: s.t.rows, loops: s.t.loops, leaf: s.t.leaf, gen: s.t.gen,
 		problems: problems, version: s.t.version, mark: s.back.mark(),
 	}
-	snap.view.Store(v)
-	return snap
 }
 
 // lock makes the caller the writer.
@@ -168,13 +214,17 @@ func (s *session) append(ctx context.Context, entries []Entry) ([]Entry, error) 
 	}
 	var out []Entry
 	err = s.write(ctx, func() error {
-		b := &batch{entries: entries, own: make([]rowOwn, len(entries)), sync: endsTurn(entries)}
+		b := newBatch(entries)
+		b.sync = endsTurn(entries)
 		if err := s.place(b.entries); err != nil {
 			return err
 		}
-		b.own[0].batch = len(entries)
-		out = b.entries
-		return s.commit(ctx, b)
+		marked(b.entries, b.own)
+		if err := s.commit(ctx, b); err != nil {
+			return err
+		}
+		out = slices.Clone(b.entries) // the log goes on with its own
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -196,47 +246,30 @@ func endsTurn(entries []Entry) bool {
 
 // commit stores b and shows it to readers.
 func (s *session) commit(ctx context.Context, b *batch) error {
-	b.rows = make([]row, len(b.entries))
+	s.back.complete(s, b)
+	if err := b.encode(); err != nil {
+		return err
+	}
 	if err := s.back.write(ctx, s, b); err != nil {
 		return err
 	}
-	before := s.snap.Load()
+	before := s.snap.Load().view.Load()
 	for i := range b.entries {
-		s.t.add(infoOf(b.entries[i], b.own[i]), b.rows[i], nil)
+		s.t.add(b.infos[i], b.rows[i], nil)
 	}
+	now := s.freeze()
 	if b.next != nil {
-		s.publish(b.next(before.view.Load()))
+		now.view.Store(b.next(before, now))
 	} else {
-		s.publish(before.view.Load().extend(b.entries, s.t.gen))
+		now.view.Store(before.extend(b.entries, s.t.gen))
 	}
+	s.snap.Store(now)
 	return nil
-}
-
-// infoOf is readInfo for an entry that is at hand.
-func infoOf(e Entry, own rowOwn) rowInfo {
-	info := rowInfo{
-		typ: e.Type, id: e.ID, hasID: true, parent: e.ParentID, parentKnown: true,
-		side: e.Side, generation: own.generation,
-	}
-	if e.Key != e.ID {
-		info.key = e.Key
-	}
-	if e.Message != nil {
-		info.role = string(e.Message.Role)
-	}
-	if e.Compaction != nil {
-		info.kept = e.Compaction.FirstKeptEntryID
-	}
-	if raw, ok := e.Extra["targetId"]; ok {
-		info.target, _ = rawString(raw)
-		info.targetKnown = true
-	}
-	return info
 }
 
 // publishNew shows rows that were read since known rows were there.
 func (s *session) publishNew(known int) {
-	before, snap := s.snap.Load().view.Load(), s.freeze(nil)
+	before, snap := s.snap.Load().view.Load(), s.freeze()
 	defer s.snap.Store(snap)
 	if before == nil || before.Generation != s.t.gen {
 		return

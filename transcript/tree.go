@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,6 +33,8 @@ type row struct {
 	kind   kind
 	side   bool
 	bad    bool // unreadable: only its place in the tree is known
+	weak   bool // has its id only while no other row does
+	aimed  bool // a leaf row: its parent is its target, whatever it names as parent
 }
 
 // bridged reports whether r is transparent in the tree: its children hang under its own parent.
@@ -50,10 +53,9 @@ type rowInfo struct {
 	appendUnder *string
 	kept        string // compaction
 	keptIndex   int    // version 1 compaction, counting the header; 0: none
-	key         string
-	batch       int
-	generation  Generation
+	own         rowOwn
 	role        string
+	void        bool  // the rest of the row's batch never came: it is no part of the conversation
 	bad         error // the row cannot be used, but its id bridges
 }
 
@@ -68,6 +70,10 @@ type tree struct {
 	torn     *Problem // the last row, if it is incomplete so far
 
 	waiting map[string][]int32 // rows whose parent has not been seen, by its id
+	orphans []Problem          // what to say of them; nil: to be listed anew
+	tops    []int32            // by row: a row above it, the row itself at a root
+	bridges map[int32]int32    // canonical rows of rows that are bridged, as far as known
+	loops   map[int32]int32    // rows that close a circle, with the parent that they name
 	dups    map[string]int     // how often an id came again
 	chain   [sha256.Size]byte  // over the rows without an id
 	copied  int64              // bytes of rows that rewrites appended again
@@ -79,6 +85,7 @@ func newTree(version int) *tree {
 	return &tree{
 		ids: make(map[string]int32), leaf: none, under: none, version: version,
 		waiting: make(map[string][]int32), dups: make(map[string]int),
+		bridges: make(map[int32]int32), loops: make(map[int32]int32),
 	}
 }
 
@@ -89,7 +96,8 @@ func (t *tree) problem(line int32, format string, args ...any) {
 // add places a row under what it names as its parent and moves the leaf.
 func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
 	at := int32(len(t.rows))
-	r.kind, r.side, r.id, r.key, r.kept = kindOf(info.typ), info.side, info.id, info.key, none
+	r.kind, r.id, r.key, r.kept = kindOf(info.typ), info.id, info.own.key, none
+	r.side, r.weak = info.side || info.void, info.void || info.bad != nil
 	if r.kind == kindMessage && info.role == string(message.RoleAssistant) {
 		r.kind = kindAssistant
 	}
@@ -105,24 +113,28 @@ func (t *tree) add(info rowInfo, r row, raw []byte) int32 {
 	if r.kind == kindCompaction {
 		r.kept = t.keptOf(info, at)
 	}
-	if info.key != "" {
+	if r.key != "" {
 		t.copied += int64(r.n)
 	}
 	t.rows = append(t.rows, r)
 	t.move(info, at)
+	t.tops = append(t.tops, at)
+	if p := t.rows[at].parent; p != none {
+		t.tops[at] = p
+	}
 	t.adopt(r.id, at)
 	return at
 }
 
 // name registers the row's id. The last row with an id owns it; the message key of a row whose id
-// was taken already is one of its own, or two messages would look like one. A row that cannot be
-// read has its id only while no other row does.
+// was taken already is one of its own, or two messages would look like one.
 func (t *tree) name(r *row, at int32) {
-	owner, taken := t.ids[r.id]
-	if taken && r.bad {
+	_, known := t.ids[r.id]
+	taken := t.taken(r.id)
+	if known && r.weak {
 		return
 	}
-	if taken && !t.rows[owner].bad {
+	if taken {
 		t.dups[r.id]++
 		t.problem(r.line, "id %q is used again", r.id)
 		if r.key == "" {
@@ -131,6 +143,12 @@ func (t *tree) name(r *row, at int32) {
 		}
 	}
 	t.ids[r.id] = at
+}
+
+// taken reports whether a new row cannot have an id.
+func (t *tree) taken(id string) bool {
+	i, ok := t.ids[id]
+	return ok && !t.rows[i].weak
 }
 
 // deriveID gives a row without an id one that follows from the rows before it, so that it is the
@@ -154,7 +172,7 @@ func (t *tree) parentOf(info rowInfo, line int32, id string, at int32) int32 {
 	case t.version < 2 && !info.parentKnown:
 		return at - 1
 	case !info.parentKnown:
-		return t.under
+		return t.leaf
 	case info.parent == "":
 		return none
 	}
@@ -166,6 +184,7 @@ func (t *tree) parentOf(info rowInfo, line int32, id string, at int32) int32 {
 		return none
 	}
 	t.waiting[info.parent] = append(t.waiting[info.parent], at)
+	t.orphans = nil
 	return none
 }
 
@@ -184,17 +203,17 @@ func (t *tree) keptOf(info rowInfo, at int32) int32 {
 	return none
 }
 
-// move updates leaf and generation for the row just added.
+// move updates leaf and generation for the row just added. Whatever it does to the view other
+// than to make it longer is a new generation.
 func (t *tree) move(info rowInfo, at int32) {
 	r := &t.rows[at]
 	switch {
-	case r.kind == kindOpaque:
+	case r.kind == kindOpaque || info.void:
 	case r.kind == kindLeaf:
 		t.control(info, at)
 	case r.side:
 	default:
-		p := t.canonical(r.parent)
-		if jumped := p != t.leaf && p != t.canonical(t.under); jumped || r.kind == kindCompaction {
+		if t.canonical(r.parent) != t.leaf || r.kind == kindCompaction {
 			t.gen++
 		}
 		t.leaf, t.under = at, at
@@ -203,7 +222,7 @@ func (t *tree) move(info rowInfo, at int32) {
 
 // control applies a leaf row. Its id stands for its target from then on.
 func (t *tree) control(info rowInfo, at int32) {
-	t.gen = max(t.gen+1, info.generation)
+	t.gen = max(t.gen+1, info.own.generation)
 	target := none
 	if info.target != "" {
 		k, ok := t.ids[info.target]
@@ -216,7 +235,7 @@ func (t *tree) control(info rowInfo, at int32) {
 		t.problem(t.rows[at].line, "leaf row has no target")
 		return
 	}
-	t.rows[at].parent = target
+	t.rows[at].parent, t.rows[at].aimed = target, true
 	t.leaf, t.under = target, target
 	if info.appendUnder != nil {
 		if k, ok := t.ids[*info.appendUnder]; ok {
@@ -232,30 +251,59 @@ func (t *tree) adopt(id string, at int32) {
 		return
 	}
 	delete(t.waiting, id)
+	t.orphans = nil
 	if t.shared {
-		t.rows, t.shared = slices.Clone(t.rows), false
+		t.rows, t.loops, t.shared = slices.Clone(t.rows), maps.Clone(t.loops), false
 	}
 	for _, c := range children {
-		if t.descends(at, c) {
+		switch {
+		case t.rows[c].aimed:
+		case t.top(at) == c:
 			t.problem(t.rows[c].line, "entry %q is its own ancestor", t.rows[c].id)
-			continue
+			t.loops[c] = at
+		default:
+			if t.top(t.leaf) == c { // the active branch becomes another one
+				t.gen++
+			}
+			t.rows[c].parent, t.tops[c] = at, at
+			if t.rows[c].bridged() {
+				clear(t.bridges)
+			}
 		}
-		t.rows[c].parent = at
 	}
 }
 
-// descends reports whether row i has row ancestor above it or is it.
-func (t *tree) descends(i, ancestor int32) bool {
-	for ; i != none; i = t.rows[i].parent {
-		if i == ancestor {
-			return true
-		}
+// top returns the root above row i. Paths get shorter as they are walked.
+func (t *tree) top(i int32) int32 {
+	for i != none && t.tops[i] != i {
+		t.tops[i] = t.tops[t.tops[i]]
+		i = t.tops[i]
 	}
-	return false
+	return i
 }
 
 // canonical returns the nearest row at or above i that is part of the tree proper.
-func (t *tree) canonical(i int32) int32 { return canonical(t.rows, i) }
+func (t *tree) canonical(i int32) int32 {
+	if i == none || !t.rows[i].bridged() {
+		return i
+	}
+	c, p := i, i
+	for c != none && t.rows[c].bridged() {
+		if known, ok := t.bridges[c]; ok {
+			c = known
+			break
+		}
+		c = t.rows[c].parent
+	}
+	for p != c && p != none && t.rows[p].bridged() {
+		if _, ok := t.bridges[p]; ok {
+			break
+		}
+		t.bridges[p] = c
+		p = t.rows[p].parent
+	}
+	return c
+}
 
 func canonical(rows []row, i int32) int32 {
 	for i != none && rows[i].bridged() {
@@ -264,23 +312,52 @@ func canonical(rows []row, i int32) int32 {
 	return i
 }
 
-// orphans lists the rows whose parent never came.
-func (t *tree) orphans() []Problem {
-	var out []Problem
+// orphaned lists the rows whose parent never came.
+func (t *tree) orphaned() []Problem {
+	if t.orphans != nil || len(t.waiting) == 0 {
+		return t.orphans
+	}
 	for id, rows := range t.waiting {
 		for _, i := range rows {
-			out = append(out, Problem{Line: int(t.rows[i].line), Err: fmt.Errorf("parent %q is not in the session", id)})
+			if !t.rows[i].aimed {
+				t.orphans = append(t.orphans, Problem{Line: int(t.rows[i].line), Err: fmt.Errorf("parent %q is not in the session", id)})
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Problem) int { return a.Line - b.Line })
-	return out
+	slices.SortFunc(t.orphans, func(a, b Problem) int { return a.Line - b.Line })
+	return t.orphans
 }
 
-// path returns the rows from the root down to leaf.
-func path(rows []row, leaf int32) []int32 {
+// branchTo returns the rows from the root down to leaf.
+func (t *tree) branchTo(leaf int32) []int32 { return path(t.rows, t.loops, leaf) }
+
+// path walks from leaf to the root and returns the rows from there down. In a circle it goes on
+// until it would come to a row again.
+func path(rows []row, loops map[int32]int32, leaf int32) []int32 {
 	var out []int32
-	for i := canonical(rows, leaf); i != none; i = canonical(rows, rows[i].parent) {
-		out = append(out, i)
+	var seen map[int32]bool
+	for i := leaf; i != none; {
+		if seen[i] {
+			break
+		}
+		if seen != nil {
+			seen[i] = true
+		}
+		if !rows[i].bridged() {
+			out = append(out, i)
+		}
+		next, circle := loops[i]
+		if !circle {
+			i = rows[i].parent
+			continue
+		}
+		if seen == nil { // from here on it matters what has been walked already
+			seen = make(map[int32]bool)
+			for w := leaf; w != none; w = rows[w].parent {
+				seen[w] = true
+			}
+		}
+		i = next
 	}
 	slices.Reverse(out)
 	return out
@@ -328,14 +405,8 @@ func (info *rowInfo) readRest(f field) {
 		info.kept, _ = rawString(f.Value)
 	case "firstKeptEntryIndex":
 		info.keptIndex, _ = rawInt(f.Value)
-	case fieldKey:
-		info.key, _ = rawString(f.Value)
-	case fieldBatch:
-		info.batch, _ = rawInt(f.Value)
-	case fieldGeneration:
-		if n, ok := rawInt(f.Value); ok && n > 0 {
-			info.generation = Generation(n)
-		}
+	case fieldOwn:
+		info.own = decodeOwn(f.Value)
 	}
 }
 

@@ -17,6 +17,7 @@ type snapshot struct {
 	src      source // where rows that are not held are read
 	header   Header
 	rows     []row
+	loops    map[int32]int32 // see path
 	leaf     int32
 	gen      Generation
 	problems []Problem
@@ -58,7 +59,7 @@ func (v *View) lend() View {
 }
 
 func (s *snapshot) buildView(ctx context.Context) (View, error) {
-	branch := path(s.rows, s.leaf)
+	branch := path(s.rows, s.loops, s.leaf)
 	v := View{ThinkingLevel: thinkingOff, Generation: s.gen}
 	if err := s.readState(ctx, branch, &v); err != nil {
 		return View{}, err
@@ -148,23 +149,9 @@ func (s *snapshot) lastCompaction(branch []int32) int {
 // keptFrom returns the position in branch of the first row that the compaction at position last
 // keeps; last itself when it keeps none.
 func (s *snapshot) keptFrom(branch []int32, last int) int {
-	kept := s.rows[branch[last]].kept
-	if kept == none {
-		return last
-	}
-	before := branch[:last]
-	if c := canonical(s.rows, kept); c != none {
-		if i := slices.Index(before, c); i >= 0 {
+	if kept := s.keptRow(branch[last]); kept != none {
+		if i := slices.Index(branch[:last], kept); i >= 0 {
 			return i
-		}
-		return last
-	}
-	// A row of an unknown type before the root: the first row under it.
-	for i, b := range before {
-		for p := s.rows[b].parent; p != none && s.rows[p].bridged(); p = s.rows[p].parent {
-			if p == kept {
-				return i
-			}
 		}
 	}
 	return last
