@@ -273,3 +273,46 @@ func TestPrecheckProperties(t *testing.T) {
 		}
 	})
 }
+
+// Each hook is lent a model that knows what it is asked for.
+func TestCompleterKnowsItsHook(t *testing.T) {
+	t.Parallel()
+	s := session()
+	require.Same(t, s.Runtime(), s.RuntimeFor(turn.PurposeCompaction), "without a completer there is one runtime")
+	s.Completer = func(purpose string) ce.Completer { return named(purpose) }
+	asked := func(rt *ce.RuntimeContext) string {
+		done, err := rt.Completer.Complete(t.Context(), ce.CompletionRequest{})
+		require.NoError(t, err)
+		return done.Text
+	}
+	require.Equal(t, turn.PurposeTimeout, asked(s.RuntimeFor(turn.PurposeTimeout)))
+	require.Same(t, s.RuntimeFor(turn.PurposeTimeout), s.RuntimeFor(turn.PurposeTimeout))
+	var e full
+	_, err := turn.Maintain(t.Context(), &e, s, turn.Upkeep{Reason: ce.MaintainCompaction})
+	require.NoError(t, err)
+	require.Equal(t, "context-engine.compaction.maintenance", asked(e.upkeep.Runtime))
+	done := turn.Finish(t.Context(), &e, s, turn.Ending{})
+	require.NoError(t, done.Err)
+	require.Equal(t, turn.PurposeAfterTurn, asked(e.turn.Runtime))
+	s.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = 7 })
+	require.Equal(t, 7, s.RuntimeFor(turn.PurposeTimeout).CurrentTokens)
+}
+
+type named string
+
+func (n named) Complete(context.Context, ce.CompletionRequest) (ce.Completion, error) {
+	return ce.Completion{Text: string(n)}, nil
+}
+
+// The end of a turn and its maintenance are observed in order.
+func TestCallsAreObserved(t *testing.T) {
+	t.Parallel()
+	s := session()
+	var calls []string
+	s.Observe = func(_ context.Context, c turn.Call) { calls = append(calls, c.Hook+" "+c.Reason) }
+	var e full
+	_, err := turn.Bootstrap(t.Context(), &e, s, turn.Beginning{Boundary: ce.BoundaryNew})
+	require.NoError(t, err)
+	require.NoError(t, turn.Finish(t.Context(), &e, s, turn.Ending{}).Err)
+	require.Equal(t, []string{"maintain bootstrap", "commitTurn ", "maintain turn"}, calls)
+}

@@ -1,0 +1,82 @@
+package host_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/compact"
+	"github.com/go-contextengine/contextengine/host"
+	"github.com/go-contextengine/contextengine/host/hosttest"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prompt"
+	"github.com/go-contextengine/contextengine/tokens"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// What an engine is told of a run when it assembles and compacts.
+func TestEnginesAreToldOfTheRun(t *testing.T) {
+	t.Parallel()
+	var got ce.AssembleParams
+	var compacted ce.CompactParams
+	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+		o.Citations, o.Tools, o.Estimator = ce.CitationsOn, []ce.Tool{readTool("d")}, byteCount{}
+		o.System = func(_ context.Context, r prompt.Run) (prompt.Prompt, error) {
+			require.Equal(t, prompt.ModeMinimal, r.Mode)
+			require.Len(t, r.Tools, 1)
+			return prompt.Text("0123456789"), nil
+		}
+		o.Models = func(_ context.Context, name string) (host.ModelInfo, error) {
+			return host.ModelInfo{
+				Provider: "p", ID: "resolved-" + name, Family: "f",
+				Budget: tokens.Budget{Window: 10_000, Reserve: 2_000, MinPrompt: 1, Output: 500},
+			}, nil
+		}
+		p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+			got = q
+			return ce.AssembleResult{Messages: q.Messages}
+		}
+		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+			compacted = q
+			return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
+		}
+	}, hosttest.Reply("ok"))
+	_, err := h.Run(t.Context(), ref("s"), message.User("input"), &host.TurnOptions{Model: "big", Mode: prompt.ModeMinimal})
+	require.NoError(t, err)
+	require.Equal(t, ce.CitationsOn, got.CitationsMode)
+	require.Equal(t, "resolved-big", got.Model)
+	require.Equal(t, []string{"read"}, got.AvailableTools)
+	require.Equal(t, "input", *got.Prompt)
+	require.NotNil(t, got.Messages)
+	require.LessOrEqual(t, got.TokenBudget, 8_000-10-5)
+	s := got.Settings
+	require.Equal(t, "alpha", *s.Selection.SelectedID)
+	require.Equal(t, "big", *s.Model.Requested)
+	require.Equal(t, "resolved-big", *s.Model.Resolved)
+	require.Equal(t, "p", *s.Model.Provider)
+	require.Equal(t, "f", *s.Model.Family)
+	require.Equal(t, got.TokenBudget, *s.Limits.PromptTokenBudget)
+	require.Equal(t, 500, *s.Limits.MaxOutputTokens)
+	require.NotNil(t, got.Runtime.Compactor)
+	require.NotNil(t, got.Runtime.Completer)
+	require.NotNil(t, got.Runtime.Estimator)
+	require.Nil(t, got.Runtime.Rewriter)
+	require.Equal(t, 8_000, got.Runtime.TokenBudget)
+
+	_, err = h.Compact(t.Context(), ref("s"), "dwell on names")
+	require.NoError(t, err)
+	require.Equal(t, "s", compacted.Target.SessionID)
+	require.Equal(t, 8_000, compacted.TokenBudget)
+	require.Equal(t, "dwell on names", compacted.CustomInstructions)
+	require.Equal(t, ce.GoalThreshold, compacted.Goal)
+}
+
+// The built-in compaction is configured by its own options; what they leave out is the
+// host's.
+func TestCompactionOptions(t *testing.T) {
+	t.Parallel()
+	_, err := host.New(transcript.NewMemory(), &host.Options{Compaction: &compact.Options{Mode: "sideways"}})
+	require.Error(t, err)
+}
