@@ -31,7 +31,10 @@ func (t *Turn) egress() []message.Message {
 	if len(out) == 0 {
 		out = ready(message.Tail(t.base, 1))
 	}
-	if t.again && t.endsOpen(out) {
+	if len(out) > 0 && out[0].Role == message.RoleAssistant { // an engine's window may begin anywhere
+		out = slices.Concat([]message.Message{message.User(prune.SessionStartText)}, out)
+	}
+	if (t.again || t.own.awaitsModel()) && t.endsOpen(out) {
 		out = append(slices.Clip(out), message.User(continuePrompt))
 	}
 	return slices.Clip(out)
