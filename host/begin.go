@@ -116,11 +116,7 @@ func checkInput(input message.Message, opts *TurnOptions) error {
 	if !opts.Boundary.Valid() {
 		errs = append(errs, fmt.Errorf("unknown boundary %q", string(opts.Boundary)))
 	}
-	for i, tool := range opts.Tools {
-		if tool == nil {
-			errs = append(errs, fmt.Errorf("tool %d is nil", i))
-		}
-	}
+	errs = append(errs, checkTools(opts.Tools))
 	return errors.Join(errs...)
 }
 
@@ -138,7 +134,7 @@ func (t *Turn) prepare(ctx context.Context, input message.Message) error {
 	}
 	b := t.model.Budget
 	t.session.update(func(r *record) {
-		r.Window, r.Reserve = b.Window, b.EffectiveReserve()
+		r.Model, r.Window, r.Reserve = t.opts.Model, b.Window, b.EffectiveReserve()
 		if t.opts.Settings != nil {
 			r.Settings = maps.Clone(t.opts.Settings)
 		}

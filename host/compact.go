@@ -244,6 +244,7 @@ func failureReason(err error) ce.CompactionReason {
 //     that the engine calls a success and that did not make the context smaller
 //     comes back with Compacted=false and the reason no_progress.
 //   - TokensBefore and TokensAfter are the driver's where the engine told none.
+//   - The model is that of the session's last turn.
 //   - How full the context is is unknown until the provider's next answer.
 //   - A session that does not exist is an error matching fs.ErrNotExist.
 func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions string) (ce.CompactResult, error) {
@@ -258,7 +259,7 @@ func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions stri
 			v.warn(ctx, "leaving the session failed", err)
 		}
 	}()
-	if err := v.open(bounded, purpose{op: ce.OpManualCompact}); err != nil {
+	if err := v.open(bounded, purpose{op: ce.OpManualCompact, lastModel: true}); err != nil {
 		return ce.CompactResult{}, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
 	}
 	q := squeeze{

@@ -46,10 +46,7 @@ func (s *Spending) add(u *message.Usage) {
 // Spent returns what engines and compactions spent on a session since the host knows
 // it, restarts included.
 func (h *Host) Spent(ref ce.SessionRef) Spending {
-	if s := h.open.peek(ref.SessionID); s != nil {
-		return s.snapshot().Spent
-	}
-	return Spending{}
+	return h.standing(ref).Spent
 }
 
 // completer lends the host's model to an engine or to the built-in compaction.

@@ -18,6 +18,11 @@
 //	}
 //	out, endErr := t.End(ctx, err)
 //
+// [CallTool] runs the tools that a reply calls; its example has the whole loop.
+//
+// A session has one turn at a time. Whoever wants the next one waits for it, which a tool or
+// an Observer within the turn must not do: it would wait until its context ends.
+//
 // # What a turn does
 //
 //   - The session's open turn is waited for. The engine is resolved where that is

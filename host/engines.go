@@ -1,8 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -13,6 +16,7 @@ type engine struct {
 	*ce.Handle
 	policy ce.FailurePolicy
 	limits ce.Deadlines
+	logged atomic.Bool // that somebody else answers
 
 	uses    int  // guarded by roster.mu
 	retired bool // guarded by roster.mu
@@ -148,13 +152,21 @@ func (r *roster) close() error {
 	return r.retire(e)
 }
 
-// status is that of the current engine; the zero Status before the first turn.
+// status is that of the current engine. Where the selection was not resolved yet, or could
+// not be, it is known by name only.
 func (r *roster) status() ce.Status {
 	r.mu.Lock()
-	e := r.current
-	r.mu.Unlock()
-	if e == nil {
-		return ce.Status{}
+	e, sel := r.current, r.sel
+	if r.made != r.version {
+		e = nil
 	}
-	return e.Status()
+	r.mu.Unlock()
+	if e != nil {
+		return e.Status()
+	}
+	s := ce.Status{Selected: strings.TrimSpace(sel.Engine), Source: ce.SourceConfigured, Policy: cmp.Or(sel.Policy, ce.Fallback)}
+	if s.Selected == "" {
+		s.Selected, s.Source = ce.LegacyID, ce.SourceDefault
+	}
+	return s
 }

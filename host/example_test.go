@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,6 +55,63 @@ func ExampleHost_Begin() {
 	// Output:
 	// send: 1 message
 	// stored: 2 messages <nil>
+}
+
+// A loop of the host's own, with tools.
+func ExampleCallTool() {
+	ctx := context.Background()
+	model := hosttest.NewModel(
+		hosttest.Calls(message.ToolCall("c1", "clock", nil)), hosttest.Reply("It is noon."),
+	)
+	clock := hosttest.Tool("clock", func(context.Context, json.RawMessage) ([]message.Block, error) {
+		return []message.Block{message.Text("12:00")}, nil
+	})
+	h, err := host.New(transcript.NewMemory(), &host.Options{Tools: []ce.Tool{clock}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Close(ctx)
+
+	out, err := takeTurn(ctx, h, model, message.User("What time is it?"))
+	fmt.Println(out.Reply.Text(), err)
+	fmt.Println("stored:", len(out.Messages), "messages")
+	// Output:
+	// It is noon. <nil>
+	// stored: 4 messages
+}
+
+// takeTurn takes one input to its answer.
+func takeTurn(ctx context.Context, h *host.Host, model host.Model, input message.Message) (out host.Outcome, err error) {
+	t, err := h.Begin(ctx, ce.SessionRef{SessionID: "greeting"}, input, nil)
+	if err != nil {
+		return out, err
+	}
+	defer func() { // in a defer, so that a panic ends the turn too
+		var endErr error
+		out, endErr = t.End(ctx, err)
+		err = errors.Join(err, endErr)
+	}()
+	for {
+		request := t.Request()
+		reply, err := model.Complete(ctx, request)
+		if err != nil {
+			return out, err // or t.Recover
+		}
+		if err := t.Append(ctx, reply); err != nil {
+			return out, err
+		}
+		var results []message.Message
+		for call := range reply.ToolCalls() {
+			results = append(results, host.CallTool(ctx, request.Tools, call))
+		}
+		if len(results) == 0 {
+			return out, nil
+		}
+		if err := t.Append(ctx, results...); err != nil {
+			return out, err
+		}
+	}
 }
 
 // A loop that recovers from requests that are too large, and shortens them as far as the

@@ -104,15 +104,14 @@ func (h *Host) builtinCompactor() (ce.Compactor, error) {
 // engine bootstraps from it. The former one is closed after its last work.
 func (h *Host) Select(s ce.Selection) { h.engines.choose(s) }
 
-// Status tells how a session stands: what its last turn left, and how the engine
-// stands now.
+// Status tells how a session stands: what its last turn left, in this run of the program or
+// an earlier one, and how the engine stands now. Before the engine is resolved, only Selected
+// and Policy of it are known.
 func (h *Host) Status(ref ce.SessionRef) report.Status {
 	out := report.Status{Engine: h.engines.status()}
-	if s := h.open.peek(ref.SessionID); s != nil {
-		r := s.snapshot()
-		out.Window, out.Used, out.Reserve, out.Compactions = r.Window, r.Used, r.Reserve, r.Compactions
-		out.Settings, out.LastPrecheck, out.LastNoProgress = maps.Clone(r.Settings), r.LastPrecheck, r.LastNoProgress
-	}
+	r := h.standing(ref)
+	out.Window, out.Used, out.Reserve, out.Compactions = r.Window, r.Used, r.Reserve, r.Compactions
+	out.Settings, out.LastPrecheck, out.LastNoProgress = maps.Clone(r.Settings), r.LastPrecheck, r.LastNoProgress
 	return out
 }
 
@@ -120,6 +119,14 @@ func (h *Host) Status(ref ce.SessionRef) report.Status {
 // archived; successor is the session that goes on in its place, where there is
 // one. It waits for the open turn. The log is not touched.
 func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boundary, successor ce.SessionRef) error {
+	switch reason {
+	case ce.BoundaryDeleted, ce.BoundaryReset, ce.BoundaryRotated, ce.BoundaryArchived:
+	default:
+		return fmt.Errorf("ending session %q: %q is no reason for a session to end", ref.SessionID, string(reason))
+	}
+	if ref.SessionID == "" {
+		return errors.New("ending a session: it has no id")
+	}
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
 		return err
@@ -265,11 +272,30 @@ func (h *Host) lease(ctx context.Context) (*engine, error) {
 		return nil, err
 	}
 	h.logClosing(ctx, err)
+	h.logDegraded(ctx, e)
 	return e, nil
 }
 
 func (h *Host) release(ctx context.Context, e *engine) {
+	h.logDegraded(ctx, e)
 	h.logClosing(ctx, h.engines.release(e))
+}
+
+// logDegraded logs, once, that somebody else answers for the selected engine, where the
+// registry has no logger to do so.
+func (h *Host) logDegraded(ctx context.Context, e *engine) {
+	if h.opts.Registry.Logger != nil {
+		return
+	}
+	s := e.Status()
+	if !s.Degraded() || !e.logged.CompareAndSwap(false, true) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("selected", s.Selected), slog.String("answering", s.Answering)}
+	if q := s.Quarantine; q != nil {
+		attrs = append(attrs, slog.String("op", q.Operation), slog.String("class", q.Class))
+	}
+	h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the selected engine does not answer", attrs...)
 }
 
 func (h *Host) logClosing(ctx context.Context, err error) {

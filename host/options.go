@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 type Options struct {
 	// Registry has the engines. Optional. If nil, a new one with legacy only.
 	Registry *ce.Registry
-	// Selection names the engine, resolved at the first turn. A zero Deadline means
-	// [ce.DefaultDeadlines].
+	// Selection names the engine, resolved at the first turn. What is zero in its Deadline is
+	// that of [ce.DefaultDeadlines]; for none, say one that is long enough.
 	Selection ce.Selection
 	// Support is what the host can do for engines. Optional. If zero, the embedded
 	// host; without a Model that cannot complete for engines.
@@ -107,10 +108,33 @@ func (o *Options) Validate() error {
 	if !o.Citations.Valid() {
 		errs = append(errs, fmt.Errorf("unknown citations mode %q", string(o.Citations)))
 	}
-	for i, t := range o.Tools {
+	if o.SoftThreshold < 0 {
+		errs = append(errs, fmt.Errorf("the soft threshold is negative: %d", o.SoftThreshold))
+	}
+	if o.StoredResult < 0 {
+		errs = append(errs, fmt.Errorf("the limit of stored results is negative: %d", o.StoredResult))
+	}
+	errs = append(errs, checkTools(o.Tools))
+	return errors.Join(errs...)
+}
+
+// checkTools finds tools that could not be called: nil, without a name, or with one that
+// another has.
+func checkTools(tools []ce.Tool) error {
+	var errs []error
+	taken := make(map[string]bool, len(tools))
+	for i, t := range tools {
 		if t == nil {
 			errs = append(errs, fmt.Errorf("tool %d is nil", i))
+			continue
 		}
+		name := t.Name()
+		if name == "" {
+			errs = append(errs, fmt.Errorf("tool %d has no name", i))
+		} else if taken[name] {
+			errs = append(errs, fmt.Errorf("two tools are named %q", name))
+		}
+		taken[name] = true
 	}
 	return errors.Join(errs...)
 }
@@ -176,8 +200,11 @@ func defaultPasses() []prune.Pass {
 }
 
 func withDeadlines(s ce.Selection) ce.Selection {
-	if s.Deadline == (ce.Deadlines{}) {
-		s.Deadline = ce.DefaultDeadlines()
+	d, usual := reflect.ValueOf(&s.Deadline).Elem(), reflect.ValueOf(ce.DefaultDeadlines())
+	for i := range d.NumField() {
+		if d.Field(i).IsZero() {
+			d.Field(i).Set(usual.Field(i))
+		}
 	}
 	return s
 }

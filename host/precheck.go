@@ -171,11 +171,7 @@ func (t *Turn) note(ctx context.Context, c turn.Check) {
 // LastPrecheck returns the last decision about a session's request before it was
 // sent; false: there was none.
 func (h *Host) LastPrecheck(ref ce.SessionRef) (Precheck, bool) {
-	s := h.open.peek(ref.SessionID)
-	if s == nil {
-		return Precheck{}, false
-	}
-	if p := s.snapshot().Precheck; p != nil {
+	if p := h.standing(ref).Precheck; p != nil {
 		return *p, true
 	}
 	return Precheck{}, false

@@ -16,9 +16,9 @@ import (
 // no more calls. The error is why the turn failed; what it stored is in the
 // Outcome and stays.
 //
-// A tool's error, its panic, and a call of a tool that does not exist become
-// results that are marked as errors. When ctx ends during the tools, the calls
-// that are left get such a result too.
+// Tools are run by [CallTool]: their failures are results. When ctx ends during the tools,
+// the calls that are left get such a result too. A run of a session's turn in one of its own
+// tools waits until ctx ends.
 func (h *Host) Run(ctx context.Context, ref ce.SessionRef, input message.Message, opts *TurnOptions) (Outcome, error) {
 	if h.opts.Model == nil {
 		return Outcome{Session: ref}, errors.New("running a turn: the host has no model")
@@ -122,18 +122,24 @@ func (t *Turn) persistLate(ctx context.Context, results []message.Message) error
 // runTools answers every call of a reply.
 func (t *Turn) runTools(ctx context.Context, reply message.Message) []message.Message {
 	var results []message.Message
-	tools := t.offered()
+	tools := t.Request().Tools
 	for call := range reply.ToolCalls() {
-		if ctx.Err() != nil {
-			results = append(results, failedResult(call, "the run was aborted before this call"))
-			continue
-		}
-		results = append(results, runTool(ctx, tools, call))
+		results = append(results, CallTool(ctx, tools, call))
 	}
 	return results
 }
 
-func runTool(ctx context.Context, tools []ce.Tool, call message.Block) message.Message {
+// CallTool runs a call of the model with the tool of that name and returns the result, to be
+// appended to the turn. It always returns one: the tool's error, its panic, a name that no tool
+// has, and a ctx that has ended become results marked as errors. Use it with the tools of
+// [Turn.Request], which have the engine's own among them.
+//
+// A tool must not run a turn of its own session: that waits for the turn that the tool is
+// called in.
+func CallTool(ctx context.Context, tools []ce.Tool, call message.Block) message.Message {
+	if ctx.Err() != nil {
+		return failedResult(call, "the run was aborted before this call")
+	}
 	for _, tool := range tools {
 		if tool.Name() != call.Name {
 			continue

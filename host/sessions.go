@@ -16,12 +16,12 @@ type session struct {
 	bootstrapped *engine
 	passes       []prune.Pass
 	hasPasses    bool
-	recalled     bool   // the stored state was read
 	paired       paired // what was sent last
 
-	mu     sync.Mutex
-	record record
-	lane   string // under what name background work was last scheduled
+	mu       sync.Mutex
+	record   record
+	recalled bool   // the stored state was read
+	lane     string // under what name background work was last scheduled
 }
 
 // take makes s go on where former stood: the same conversation under another id. Passes
@@ -30,7 +30,8 @@ func (s *session) take(former *session) {
 	if s == former {
 		return
 	}
-	s.bootstrapped, s.recalled = former.bootstrapped, true
+	s.bootstrapped = former.bootstrapped
+	s.known()
 	s.passes, s.hasPasses = former.passes, former.hasPasses
 	former.passes, former.hasPasses = nil, false
 	r := former.snapshot()
@@ -42,6 +43,15 @@ func (s *session) snapshot() record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.record
+}
+
+// known reports whether the stored state was read, which it counts as from now on.
+func (s *session) known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.recalled
+	s.recalled = true
+	return was
 }
 
 func (s *session) update(change func(*record)) {
@@ -207,7 +217,10 @@ func (s *sessions) unload(id string) {
 		return
 	}
 	defer c.release()
-	st.passes, st.hasPasses, st.recalled, st.paired = nil, false, false, paired{}
+	st.passes, st.hasPasses, st.paired = nil, false, paired{}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.recalled = false
 }
 
 func (s *sessions) forget(id string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"sync"
 
@@ -39,6 +40,7 @@ type record struct {
 	LastPrecheck   string            `json:"lastPrecheck,omitempty"`
 	LastNoProgress string            `json:"lastNoProgress,omitempty"`
 	Settings       map[string]string `json:"settings,omitempty"`
+	Model          string            `json:"model,omitempty"` // the name that the last turn asked for
 	Window         int               `json:"window,omitempty"`
 	Reserve        int               `json:"reserve,omitempty"`
 	Precheck       *Precheck         `json:"precheck,omitempty"`
@@ -49,19 +51,51 @@ type record struct {
 // recall reads the session's stored state, once. What is missing or torn starts
 // anew, and the latter is told.
 func (v *visit) recall(ctx context.Context) {
-	if v.session.recalled {
+	if v.session.known() {
 		return
 	}
-	v.session.recalled = true
-	raw, err := v.h.opts.State.Load(ctx, v.ref, stateRecord)
+	r, err := v.h.stored(ctx, v.ref)
+	if err != nil {
+		v.startsClean(ctx, stateRecord, err)
+		return
+	}
+	v.session.update(func(own *record) { *own = r })
+}
+
+// stored is what the state store has of a session's standing.
+func (h *Host) stored(ctx context.Context, ref ce.SessionRef) (record, error) {
+	var r record
+	raw, err := h.opts.State.Load(ctx, ref, stateRecord)
 	if err == nil {
-		var r record
-		if err = json.Unmarshal(raw, &r); err == nil {
-			v.session.update(func(own *record) { *own = r })
-			return
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return record{}, err
+	}
+	return r, nil
+}
+
+// standing is what is known of a session; of one that had no turn yet, what the state store
+// has, which does not take long.
+func (h *Host) standing(ref ce.SessionRef) record {
+	if s := h.open.peek(ref.SessionID); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.recalled {
+			return s.record
 		}
 	}
-	v.startsClean(ctx, stateRecord, err)
+	if ref.SessionID == "" {
+		return record{}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.life), leaveWithin)
+	defer cancel()
+	r, err := h.stored(ctx, ref)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "reading a session's state failed",
+			slog.String("session", ref.SessionID), slog.Any("error", err))
+	}
+	return r
 }
 
 // startsClean tells that a stored value is not used; one that never was is normal.

@@ -107,6 +107,9 @@ func (r *rows) without(ms []message.Message) []message.Message {
 // With an engine that owns compaction, and when the next thing is to ask the
 // model, the engine is given what is new and assembles anew. A failure of the
 // engine is no error here, except under [ce.Strict].
+//
+// An error that is a [*StoredError] came after the messages were stored: end the turn with
+// it, and do not append them again. With any other error nothing was stored.
 func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 	ctx, leave, err := t.enter(ctx)
 	if err != nil {
@@ -121,6 +124,24 @@ func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 	if err := t.persist(ctx, ms...); err != nil {
 		return err
 	}
+	if err := t.appended(ctx, ms, before); err != nil {
+		return &StoredError{err}
+	}
+	return nil
+}
+
+// A StoredError is why a turn cannot go on although its messages were stored.
+type StoredError struct{ Err error }
+
+// Error is the text of the cause.
+func (e *StoredError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StoredError) Unwrap() error { return e.Err }
+
+// appended does what is due after messages were stored; before says how many the turn had
+// until then.
+func (t *Turn) appended(ctx context.Context, ms []message.Message, before int) error {
 	t.again = false
 	t.observeReplies(ms)
 	if err := t.guard.watch(t.own.messages, len(t.own.messages)-before); err != nil {

@@ -38,11 +38,13 @@ func (h *Host) visit(ref ce.SessionRef) *visit {
 
 // A purpose says why a session is visited.
 type purpose struct {
-	op       ce.Operation
-	create   bool   // a session that does not exist is made
-	model    string // name
-	boundary ce.Boundary
-	previous ce.SessionRef
+	op     ce.Operation
+	create bool   // a session that does not exist is made
+	model  string // name
+	// lastModel takes the model of the session's last turn instead.
+	lastModel bool
+	boundary  ce.Boundary
+	previous  ce.SessionRef
 }
 
 // open waits for the session, leases the engine, checks what it demands, and
@@ -62,13 +64,8 @@ func (v *visit) open(ctx context.Context, p purpose) error {
 	if err := ce.CheckHost(v.engine.Info(), p.op, h.opts.Support); err != nil {
 		return err
 	}
-	v.requested = p.model
-	if v.model, err = h.opts.Models(ctx, p.model); err != nil {
-		return fmt.Errorf("describing model %q: %w", p.model, err)
-	}
-	if p.model == "" {
-		described := v.model
-		v.h.defaultModel.Store(&described)
+	if err := v.describeModel(ctx, p); err != nil {
+		return err
 	}
 	if err := v.guardWindow(ctx); err != nil {
 		return err
@@ -81,6 +78,23 @@ func (v *visit) open(ctx context.Context, p purpose) error {
 	v.recall(ctx)
 	v.lend()
 	return v.bootstrap(ctx, boundary, p.previous)
+}
+
+// describeModel finds out about the model.
+func (v *visit) describeModel(ctx context.Context, p purpose) (err error) {
+	v.requested = p.model
+	if p.lastModel {
+		v.requested = v.h.standing(v.ref).Model
+	}
+	v.model, err = v.h.opts.Models(ctx, v.requested)
+	if err != nil {
+		return fmt.Errorf("describing model %q: %w", v.requested, err)
+	}
+	if v.requested == "" {
+		described := v.model
+		v.h.defaultModel.Store(&described)
+	}
+	return nil
 }
 
 // openLog opens the session or makes it, and says why it begins here.
