@@ -62,7 +62,10 @@ type CompletionRequest struct {
 // A Completion is a model's answer. Text joins its text parts.
 type Completion struct {
 	Text, Provider, Model string
-	Usage                 *message.Usage // nil: unknown
+	// StopReason is why the answer ended, as in [message.Message]; message.StopLength: at
+	// its limit, so that its end is missing. "": unknown.
+	StopReason string
+	Usage      *message.Usage // nil: unknown
 }
 
 // PromptCacheInfo says what is known of the provider's prompt cache.

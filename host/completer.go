@@ -91,7 +91,9 @@ func (c completer) Complete(ctx context.Context, r ce.CompletionRequest) (ce.Com
 	if err != nil {
 		return ce.Completion{}, err
 	}
-	return ce.Completion{Text: reply.Text(), Provider: reply.Provider, Model: reply.Model, Usage: reply.Usage}, nil
+	return ce.Completion{
+		Text: reply.Text(), Provider: reply.Provider, Model: reply.Model, StopReason: reply.StopReason, Usage: reply.Usage,
+	}, nil
 }
 
 // account tells and counts a call.
