@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -21,10 +22,13 @@ type job struct {
 	room    int // tokens of a summary
 	source  int // tokens of what it replaces
 
-	calls, drops, left int // requests made; times that source was dropped; pieces left out
-	spent              tokens.CumulativeUsage
-	answered           string // model that gave the last answer
-	extract            bool   // the text was made without a model
+	calls, left int   // requests made; pieces left out
+	drops       int   // times that source was dropped for the present summariser
+	asked       int   // index of the summariser that was asked last
+	small       []int // indexes of those for which everything is too large
+	spent       tokens.CumulativeUsage
+	answered    string // model that gave the last answer
+	extract     bool   // the text was made without a model
 }
 
 // errBreakerOpen stands for a model that is not asked for now.
@@ -77,7 +81,11 @@ func (j *job) candidates() []candidate {
 // an answer must not copy; "": it may, because the source are summaries already.
 func (j *job) ask(ctx context.Context, r Request, original string) (string, error) {
 	var last error
-	for _, c := range j.candidates() {
+	for i, c := range j.candidates() {
+		if slices.Contains(j.small, i) {
+			continue
+		}
+		j.asked = i
 		if !j.force && j.memory.open(c.key, j.s.Now()) {
 			last = orError(last, fmt.Errorf("model %q: %w", c.key, errBreakerOpen))
 			continue
@@ -115,12 +123,12 @@ func (j *job) askOne(ctx context.Context, c candidate, r Request, original strin
 			return "", errCalls
 		}
 		j.calls++
-		answer, err := c.Summarize(ctx, r)
+		answer, err := bounded(ctx, func(ctx context.Context) (Summary, error) { return c.Summarize(ctx, r) })
 		if err == nil {
 			if answer.Usage != nil {
 				j.spent = j.spent.Add(*answer.Usage)
 			}
-			text, f := j.judge(c, answer.Text, r, original)
+			text, f := j.judge(c, answer, r, original)
 			if f == "" {
 				return text, nil
 			}
@@ -149,11 +157,14 @@ func (j *job) askOne(ctx context.Context, c candidate, r Request, original strin
 }
 
 // judge looks at an answer's form and length.
-func (j *job) judge(c candidate, text string, r Request, original string) (string, flaw) {
+func (j *job) judge(c candidate, answer Summary, r Request, original string) (string, flaw) {
 	if c.exact {
-		return text, ""
+		return answer.Text, ""
 	}
-	text, f := judge(text, original)
+	text, f := judge(answer.Text, original)
+	if f == "" && answer.CutOff {
+		f = flawCut
+	}
 	if f != "" {
 		return "", f
 	}

@@ -10,7 +10,7 @@ import (
 // An AuditInput is a summary and what it has to hold.
 type AuditInput struct {
 	Summary     string
-	Identifiers []string         // must appear exactly; pure hexadecimal in any letter case
+	Identifiers []string         // must appear exactly and by themselves; pure hexadecimal in any letter case
 	LatestAsk   string           // the last ask that is still open; "": none
 	Policy      IdentifierPolicy // anything but strict checks no identifier
 }

@@ -126,15 +126,28 @@ func (m *memory) beginFlush(session, cycle string) bool {
 	return true
 }
 
-// flushFailed gives a claim back, so that the cycle can be flushed another time.
-func (m *memory) flushFailed(session, cycle string) {
+// A flushEnd is how a memory flush ended.
+type flushEnd int
+
+const (
+	flushDone flushEnd = iota
+	flushFailed
+	flushCancelled // by the caller: it says nothing of the flush
+)
+
+// endFlush gives the claim on a cycle back unless its memory was flushed, so that it can be
+// tried another time. Failures count.
+func (m *memory) endFlush(session, cycle string, end flushEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.session(session)
-	if r.flushing != cycle {
+	if r.flushing != cycle || end == flushDone {
 		return
 	}
-	if r.attempts++; r.attempts < maxFlushes {
+	if end == flushFailed {
+		r.attempts++
+	}
+	if r.attempts < maxFlushes {
 		r.flushed = ""
 	}
 }

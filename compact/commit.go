@@ -54,8 +54,9 @@ func (r *run) summarise(ctx context.Context) (ce.CompactResult, error) {
 	if err != nil {
 		return ce.CompactResult{}, err
 	}
-	need := r.c.s.needs(&r.plan, files)
-	d := Details{FileLists: need.files, Trigger: r.p.Trigger, ToolFailures: r.c.s.toolFailures(&r.plan)}
+	r.source = r.c.s.redactPlan(r.plan)
+	need := r.c.s.needs(&r.source, files)
+	d := Details{FileLists: need.files, Trigger: r.p.Trigger, ToolFailures: r.c.s.toolFailures(&r.source)}
 	text, res, err := r.text(ctx, need, &d)
 	if err != nil || text == "" {
 		return res, err
@@ -69,7 +70,7 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 	timed, cancel := context.WithTimeoutCause(ctx, r.c.s.Timeout, errDeadline)
 	defer cancel()
 	j := r.job(r.c.s)
-	text, err := j.write(timed, &r.plan, need)
+	text, err := j.write(timed, &r.source, need)
 	if err == nil && !r.smaller(text) {
 		err = &flawError{flawLength}
 	}
@@ -98,7 +99,7 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 func (r *run) job(s *settings) *job {
 	return &job{
 		s: s, memory: r.c.memory, session: Model{Provider: r.view.Provider, Name: r.view.Model},
-		force: r.p.Force, focus: focusText(r.p.CustomInstructions, s.Focus),
+		force: r.p.Force, focus: s.redact(focusText(r.p.CustomInstructions, s.Focus)),
 		room: s.summaryTokens(r.want.target), source: r.plan.Source,
 	}
 }
@@ -117,7 +118,7 @@ func (r *run) mayExtract() bool {
 func (r *run) extract(ctx context.Context, need required) (string, bool) {
 	s := *r.c.s
 	s.Summarizer, s.Failover, s.Provider, s.Audit = Extractive(), nil, nil, Audit{}
-	text, err := r.job(&s).write(ctx, &r.plan, need)
+	text, err := r.job(&s).write(ctx, &r.source, need)
 	return text, err == nil && r.smaller(text)
 }
 
@@ -202,10 +203,7 @@ func (s *settings) toolFailures(p *Plan) []ToolFailure {
 			if ms[i].Role != message.RoleToolResult || !ms[i].IsError {
 				continue
 			}
-			text := collapse(strings.ToValidUTF8(ms[i].Text(), "�"))
-			if s.Redact != nil {
-				text = s.Redact(text)
-			}
+			text := s.redact(collapse(strings.ToValidUTF8(ms[i].Text(), "�")))
 			out = append(out, ToolFailure{Tool: toolName(ms[i].ToolName), Text: cutText(text, maxFailureText)})
 		}
 	}

@@ -47,7 +47,8 @@ func New(store transcript.Store, opts *Options) (*Compactor, error) {
 //   - A summary is stored only when the context gets smaller by it. When it is still
 //     larger than the target the reason is target_not_reached, with Compacted set.
 //   - After a failure, further calls in the same turn of the session answer the same
-//     without asking a model, unless they are forced. A host forces what a user asks for.
+//     without asking a model, unless they are forced. A turn may be long: a host forces
+//     what a user asks for, and what a provider refused as too large.
 //   - TokensAfter is an estimate in the unit of TokensBefore. What the provider reported
 //     for messages that were kept describes the context before; the next call tells.
 //
@@ -69,10 +70,12 @@ func (c *Compactor) CompactSession(ctx context.Context, p ce.CompactParams) (ce.
 	if err != nil {
 		return ce.CompactResult{}, fmt.Errorf("opening session %q: %w", id, err)
 	}
+	defer func() {
+		if cerr := log.Close(); cerr != nil { // what was stored is stored
+			c.s.Logger.WarnContext(ctx, "closing session failed", "session", id, "error", cerr)
+		}
+	}()
 	res, err := c.compact(ctx, log, p)
-	if cerr := log.Close(); cerr != nil { // what was stored is stored
-		c.s.Logger.WarnContext(ctx, "closing session failed", "session", id, "error", cerr)
-	}
 	if err != nil && ctx.Err() != nil {
 		return ended(ctx)
 	}
@@ -109,7 +112,9 @@ type run struct {
 	view transcript.View
 	want want
 	plan Plan
-	turn string // key of the last message of the user
+	// source is the plan with everything redacted that a summary is made of.
+	source Plan
+	turn   string // key of the last message of the user
 }
 
 func (c *Compactor) compact(ctx context.Context, log transcript.Log, p ce.CompactParams) (ce.CompactResult, error) {
@@ -129,13 +134,22 @@ func (c *Compactor) compact(ctx context.Context, log transcript.Log, p ce.Compac
 	if res, stop := r.begin(ctx); stop {
 		return res, nil
 	}
+	if ctx.Err() != nil {
+		return ce.CompactResult{}, context.Cause(ctx)
+	}
 	res, err := r.summarise(ctx)
 	if err != nil {
 		return res, err
 	}
 	c.memory.ended(r.session(), r.turn, res)
 	if res.Compacted && c.s.After != nil {
-		c.s.After(ctx, r.cycle(), *res.Result)
+		err := c.s.hook(ctx, func(ctx context.Context) error {
+			c.s.After(ctx, r.cycle(), *res.Result)
+			return nil
+		})
+		if err != nil {
+			c.s.Logger.WarnContext(ctx, "after-compaction hook did not return", "session", r.session(), "error", err)
+		}
 	}
 	r.report(ctx, res)
 	return res, nil
@@ -207,7 +221,8 @@ func (r *run) fits() bool {
 func (r *run) begin(ctx context.Context) (ce.CompactResult, bool) {
 	s := r.c.s
 	if s.Before != nil {
-		switch err := s.Before(ctx, r.cycle()); {
+		err := s.hook(ctx, func(ctx context.Context) error { return s.Before(ctx, r.cycle()) })
+		switch {
 		case errors.Is(err, ErrVetoed):
 			res := harmless(ce.ReasonVetoed)
 			res.Detail = err.Error()
@@ -216,15 +231,29 @@ func (r *run) begin(ctx context.Context) (ce.CompactResult, bool) {
 			s.Logger.WarnContext(ctx, "before-compaction hook failed", "session", r.session(), "error", err)
 		}
 	}
-	if cycle := cycleOf(r.view); s.FlushMemory != nil && r.c.memory.beginFlush(r.session(), cycle) {
-		if err := s.FlushMemory(ctx, r.cycle()); err != nil {
-			if ctx.Err() == nil {
-				r.c.memory.flushFailed(r.session(), cycle)
-			}
-			s.Logger.WarnContext(ctx, "memory flush failed", "session", r.session(), "error", err)
-		}
+	if s.FlushMemory != nil && ctx.Err() == nil {
+		r.flush(ctx)
 	}
 	return ce.CompactResult{}, false
+}
+
+// flush lets the host save its memory, once in a cycle.
+func (r *run) flush(ctx context.Context) {
+	cycle := cycleOf(r.view)
+	if !r.c.memory.beginFlush(r.session(), cycle) {
+		return
+	}
+	end := flushFailed // what a panic is
+	defer func() { r.c.memory.endFlush(r.session(), cycle, end) }()
+	err := r.c.s.hook(ctx, func(ctx context.Context) error { return r.c.s.FlushMemory(ctx, r.cycle()) })
+	switch {
+	case err == nil:
+		end = flushDone
+		return
+	case ctx.Err() != nil:
+		end = flushCancelled
+	}
+	r.c.s.Logger.WarnContext(ctx, "memory flush failed", "session", r.session(), "error", err)
 }
 
 // cycleOf names the time between two compactions by the summary that began it.

@@ -88,10 +88,11 @@ func (n *names) readLines(body string) {
 // half of it is kept for what was carried.
 func (n *names) lines(text string, room int, count func(string) int) []string {
 	var out []string
+	lower := strings.ToLower(text)
 	for c := classes - 1; c >= 0; c-- {
 		var ids []string
 		for _, id := range n.order {
-			if n.class[id] == c && !strings.Contains(text, id) {
+			if n.class[id] == c && !holds(text, lower, id) {
 				ids = append(ids, id)
 			}
 		}

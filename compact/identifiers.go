@@ -266,11 +266,6 @@ func interleave(a, b []string) []string {
 	return out
 }
 
-// holds reports whether a text has an identifier; hashes compare without letter case.
-func holds(text, lower, id string) bool {
-	return strings.Contains(text, id) || pureHex.MatchString(id) && strings.Contains(lower, strings.ToLower(id))
-}
-
 // mixedWord is letters and digits without a separator, and no measure.
 var mixedWord = regexp.MustCompile(`^[A-Za-z]+\d\w*$`)
 

@@ -18,6 +18,7 @@ const (
 	flawEcho      flaw = "an echo of the source"
 	flawRefusal   flaw = "a refusal"
 	flawLength    flaw = "not shorter than its source"
+	flawCut       flaw = "cut off at its output limit"
 )
 
 // reason is the code with which a compaction ends that got no better answer.
@@ -54,12 +55,6 @@ func judge(text, source string) (string, flaw) {
 		return "", flawRefusal
 	}
 	return text, ""
-}
-
-// stripReasoning removes reasoning that a model wrote into its text, also when it never
-// came to an end.
-func stripReasoning(text string) string {
-	return reasoningBlock.ReplaceAllString(text, "")
 }
 
 // stripWrapper takes a code fence or a summary tag off that encloses the whole answer.
@@ -108,7 +103,7 @@ const minEcho = 80
 
 // isEcho recognises an answer that goes on with the source or copies it.
 func isEcho(text, source string) bool {
-	if strings.Contains(text, "<conversation>") {
+	if strings.HasPrefix(text, "<conversation>") {
 		return true
 	}
 	if labels := labelLike.FindAllString(text, -1); len(labels) > 1 && strings.Contains(source, labels[0]) {
@@ -128,10 +123,9 @@ func isRefusal(text string) bool {
 }
 
 var (
-	reasoningBlock = regexp.MustCompile(`(?is)<(think|thinking|reasoning|scratchpad|analysis)>.*?(?:</(?:think|thinking|reasoning|scratchpad|analysis)>|\z)`)
-	wholeWrapper   = regexp.MustCompile("(?s)^(?:```[a-z]*\\n(.*?)\\n?```|<summary>(.*)</summary>)$")
-	callTag        = regexp.MustCompile(`(?is)^<(?:tool_calls?|tool_use|function_calls?|invoke|function=)`)
-	refusal        = regexp.MustCompile(`(?i)^(?:(?:i(?:'|’)?m|i am) (?:very |really |so )?sorry\b.*\b(?:can(?:'|’)?t|cannot|can not|unable|won(?:'|’)?t)|` +
+	wholeWrapper = regexp.MustCompile("(?s)^(?:```[a-z]*\\n(.*?)\\n?```|<summary>(.*)</summary>)$")
+	callTag      = regexp.MustCompile(`(?is)^<(?:tool_calls?|tool_use|function_calls?|invoke|function=)`)
+	refusal      = regexp.MustCompile(`(?i)^(?:(?:i(?:'|’)?m|i am) (?:very |really |so )?sorry\b.*\b(?:can(?:'|’)?t|cannot|can not|unable|won(?:'|’)?t)|` +
 		`i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|am not able to|am unable to|must decline)\b|` +
 		`(?:i(?:'|’)?m|i am) (?:unable|not able) to\b|sorry,? (?:but )?i (?:can|cannot|am)|as an ai\b|` +
 		`unfortunately,? i (?:can|cannot|am))`)

@@ -17,7 +17,7 @@ const (
 	DefaultKeepRecent = 20_000
 	// DefaultMaxSummary bounds a summary, in tokens: four fifths of the default reserve.
 	DefaultMaxSummary = 13_107
-	// DefaultTimeout bounds one compaction.
+	// DefaultTimeout bounds the summary of one compaction.
 	DefaultTimeout = 180 * time.Second
 	// DefaultMaxCalls bounds the requests of one compaction. Ours: a session of a million
 	// tokens and a summariser of 32,000 stay below it.
@@ -73,8 +73,10 @@ type Options struct {
 	IdentifierRule string
 	// Focus is what summaries should dwell on when the call itself names nothing. Optional.
 	Focus string
-	// Redact removes what must not reach a summariser. It sees rendered text and runs on
-	// all of it, once. Optional. Safe for concurrent use.
+	// Redact removes what must reach neither a summariser or Provider nor what is stored. It
+	// sees every text of the source whole, then the rendered source, and at last the text
+	// that would be stored, so it sees texts again that it has changed. Hooks get the plan
+	// as it is. It must return. Optional. Safe for concurrent use.
 	Redact func(text string) string
 	// MaxCalls bounds the requests of one compaction, retries included. Optional. If zero,
 	// DefaultMaxCalls.
@@ -82,15 +84,18 @@ type Options struct {
 	// MaxBytes is the size of a stored session from which Due asks for a compaction.
 	// Optional. If zero, the size does not matter.
 	MaxBytes int64
-	// Timeout bounds one compaction. Optional. If zero, DefaultTimeout.
+	// Timeout bounds the summary of one compaction, and each hook. What ignores the end of
+	// its context is left alone soon after, and what it returns is dropped. Optional. If
+	// zero, DefaultTimeout.
 	Timeout time.Duration
 	// ActiveTurn tells MakePlan that a run of the session is waiting for tool results. A
 	// Compactor takes it from its params.
 	ActiveTurn bool
 
 	// FlushMemory lets a host save what is worth keeping before the history goes. It is
-	// called at most once between two compactions of a session, and again up to twice when
-	// it failed. Its error is logged and stops nothing. Optional.
+	// called at most once between two compactions of a session, again up to twice when it
+	// failed, and again when the caller's ctx ended it. Its error is logged and stops
+	// nothing. Optional.
 	FlushMemory func(ctx context.Context, c Cycle) error
 	// Before is called when a compaction is about to begin, before FlushMemory. An
 	// ErrVetoed stops it; any other error is logged. Optional.

@@ -21,8 +21,8 @@ import (
 //     [OverflowSigns].
 //   - Rate limits, quotas and billing are not overflows, even where they count tokens.
 //   - A failed summary request is not: compacting again would fail the same way.
-//   - The end of a Go context is not, and neither is asking for too much output, although
-//     their texts sound like it.
+//   - The end of a Go context is not, and neither is asking for too much output nor too
+//     much of something else, such as tools, although their texts sound like it.
 func IsContextOverflow(err error) bool {
 	if err == nil {
 		return false
@@ -35,11 +35,16 @@ func IsContextOverflow(err error) bool {
 	}
 	text := goContext.ReplaceAllString(err.Error(), "")
 	s := OverflowSignsOf(text)
-	if s.CompactionFailed || !s.Strict && outputLimit.MatchString(text) {
+	if s.CompactionFailed || !s.Strict && (outputLimit.MatchString(text) || !promptWord.MatchString(text)) {
 		return false
 	}
 	return s.Likely || s.Reply && !isVetoed(strings.ToLower(text))
 }
+
+// promptWord is what an error has to speak of when its wording alone may be about the
+// limit of anything: a number of tools, a name, an image.
+var promptWord = regexp.MustCompile(`(?i)tokens?\b|\b(?:prompts?|context|window|messages|conversation)\b|` +
+	`context[_ ]|too (?:long|large) for .*model|\b413\b`)
 
 // outputLimit is the answer to a request for more output than a model gives.
 var outputLimit = regexp.MustCompile(`(?i)maximum (?:allowed )?(?:number of )?output tokens|max_(?:output_|completion_)tokens.*(?:too large|at most)`)
@@ -121,16 +126,14 @@ func promptTokens(u *message.Usage) (int, bool) {
 	if u == nil {
 		return 0, false
 	}
-	var report struct {
-		State        string
-		PromptTokens *int
-	}
-	if raw := u.Extra["contextUsage"]; raw != nil && json.Unmarshal(raw, &report) == nil {
-		switch {
-		case report.State == "unavailable":
-			return 0, false
-		case report.State == "available" && report.PromptTokens != nil:
-			return *report.PromptTokens, true
+	report := fieldsOf(u.Extra["contextUsage"])
+	switch string(report["state"]) {
+	case `"unavailable"`:
+		return 0, false
+	case `"available"`:
+		var prompt *int
+		if json.Unmarshal(report["promptTokens"], &prompt) == nil && prompt != nil {
+			return *prompt, true
 		}
 	}
 	return u.Input + u.CacheRead, true

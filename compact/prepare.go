@@ -133,14 +133,10 @@ func sortedSet(lists ...[]string) []string {
 
 // carry takes over the lists of an earlier compaction. Details of another shape hold none.
 func (f *FileOperations) carry(details json.RawMessage) {
-	var l FileLists
-	if len(details) == 0 || json.Unmarshal(details, &l) != nil {
-		return
-	}
-	for _, path := range l.ReadFiles {
+	for _, path := range stringsAt(details, "readFiles") {
 		f.Read = appendNew(f.Read, path)
 	}
-	for _, path := range l.ModifiedFiles {
+	for _, path := range stringsAt(details, "modifiedFiles") {
 		f.Edited = appendNew(f.Edited, path)
 	}
 }
@@ -157,18 +153,37 @@ func (f *FileOperations) add(ms []message.Message) {
 }
 
 func (f *FileOperations) call(call message.Block) {
-	var args struct{ Path string }
-	if json.Unmarshal(call.Arguments, &args) != nil || args.Path == "" {
+	var path string
+	if json.Unmarshal(fieldsOf(call.Arguments)["path"], &path) != nil || path == "" {
 		return
 	}
 	switch call.Name {
 	case "read":
-		f.Read = appendNew(f.Read, args.Path)
+		f.Read = appendNew(f.Read, path)
 	case "write":
-		f.Written = appendNew(f.Written, args.Path)
+		f.Written = appendNew(f.Written, path)
 	case "edit":
-		f.Edited = appendNew(f.Edited, args.Path)
+		f.Edited = appendNew(f.Edited, path)
 	}
+}
+
+// fieldsOf returns the fields of a JSON object under their exact names, unlike decoding
+// into a struct; nil for anything else.
+func fieldsOf(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// stringsAt returns the list of texts of a field; nil for anything else.
+func stringsAt(raw json.RawMessage, name string) []string {
+	var list []string
+	if json.Unmarshal(fieldsOf(raw)[name], &list) != nil {
+		return nil
+	}
+	return list
 }
 
 func appendNew(list []string, s string) []string {

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -90,7 +91,11 @@ func userPrompt(r Request) string {
 			strings.Join(r.Identifiers, "\n"))
 	}
 	if r.TargetTokens > 0 {
-		parts = append(parts, fmt.Sprintf("Use at most about %d tokens.", r.TargetTokens))
+		most := r.TargetTokens
+		if r.Aggressive { // the limit itself stays, so that a second answer is whole
+			most -= most / 3
+		}
+		parts = append(parts, fmt.Sprintf("Use at most about %d tokens.", most))
 	}
 	if r.Aggressive {
 		parts = append(parts, plainInstructions)
@@ -116,50 +121,14 @@ func focusText(candidates ...string) string {
 	return ""
 }
 
-// fenceNames are the tags that mark data off in a request.
-func fenceNames() []string { return []string{"conversation", "previous-summary", "focus"} }
-
-// escapeFences keeps text from opening or closing a fence.
+// escapeFences keeps text from opening or closing a fence, also where white space or
+// characters without a width stand in the tag.
 func escapeFences(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	for _, name := range fenceNames() {
-		text = replaceFold(text, "</"+name, "<\\/"+name)
-		text = replaceFold(text, "<"+name, "<\\"+name)
-	}
-	return text
+	return fenceLike.ReplaceAllString(text, `<\$1`)
 }
 
-// replaceFold replaces old, an ASCII text, in any letter case.
-func replaceFold(text, old, with string) string {
-	var b strings.Builder
-	for {
-		i := indexFold(text, old)
-		if i < 0 {
-			break
-		}
-		b.WriteString(text[:i])
-		b.WriteString(with)
-		text = text[i+len(old):]
-	}
-	if b.Len() == 0 {
-		return text
-	}
-	b.WriteString(text)
-	return b.String()
-}
-
-func indexFold(text, sub string) int {
-	for i := 0; i+len(sub) <= len(text); i++ {
-		j := strings.IndexByte(text[i:], sub[0])
-		if j < 0 || i+j+len(sub) > len(text) {
-			return -1
-		}
-		i += j
-		if strings.EqualFold(text[i:i+len(sub)], sub) {
-			return i
-		}
-	}
-	return -1
-}
+// fenceLike begins a tag that marks data off in a request.
+var fenceLike = regexp.MustCompile(`(?i)<([\s\x{a0}\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]*/?[\s\x{a0}\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]*(?:conversation|previous-summary|focus))`)

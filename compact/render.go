@@ -47,10 +47,7 @@ func (s *settings) pieces(ms []message.Message, limit renderLimits) []piece {
 		if text == "" {
 			continue
 		}
-		if s.Redact != nil {
-			text = s.Redact(text)
-		}
-		text = escapeFences(text)
+		text = escapeFences(s.redact(text))
 		out = append(out, piece{text: text, tokens: s.counter.Text(text)})
 	}
 	return out
@@ -204,12 +201,15 @@ func quoteLabels(text string) string {
 	if !strings.Contains(text, "[") {
 		return text
 	}
-	return labelLike.ReplaceAllString(text, " $0")
+	return labelAlike.ReplaceAllString(text, "$1 $2")
 }
 
 var (
 	labelBreaks = regexp.MustCompile(`[\s\[\]:]+`)
 	labelLike   = regexp.MustCompile(`(?m)^\[[^\]\n]{1,100}\]: `)
+	// labelAlike is what a model may take for a label: also behind other ends of a line,
+	// and behind characters that show no more than a space.
+	labelAlike = regexp.MustCompile(`(?m)((?:^|[\r\v\f\x{85}\x{2028}\x{2029}])[\t\r\x{a0}\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]*)(\[[^\]\n]{1,100}\][\t \x{a0}]*:)`)
 )
 
 // fence puts source between the lines that mark it as data.
@@ -240,7 +240,18 @@ func shorten(text string, limit int) string {
 	tail := limit / tailShare
 	head := cutBytes(text, limit-tail)
 	end := cutBytesFront(text, tail)
-	return head + fmt.Sprintf("\n… %d bytes left out …\n", len(text)-len(head)-len(end)) + end
+	return head + fmt.Sprintf("\n… %d bytes left out …\n", len(text)-len(head)-len(end)) + asTail(text, end)
+}
+
+// asTail makes the end of a text fit to start a line: what stood within one is no label
+// because of the cut.
+func asTail(text, end string) string {
+	if before := len(text) - len(end); before > 0 && text[before-1] != '\n' {
+		if at := labelAlike.FindStringIndex(end); at != nil && at[0] == 0 {
+			return quoteLabels(end[:at[1]]) + end[at[1]:]
+		}
+	}
+	return end
 }
 
 // cutBytes returns the longest beginning of at most n bytes that ends with a character.
@@ -275,7 +286,7 @@ func startsRune(b byte) bool { return b&0xc0 != 0x80 }
 func (s *settings) dropOldest(ps []piece) []piece {
 	if len(ps) == 1 {
 		text := ps[0].text
-		text = cutBytesFront(text, len(text)-len(text)/5)
+		text = asTail(text, cutBytesFront(text, len(text)-len(text)/5))
 		return []piece{{text: text, tokens: s.counter.Text(text)}}
 	}
 	total, gone, n := 0, 0, 0

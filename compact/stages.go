@@ -75,6 +75,7 @@ func orSource(previous string, ps []piece) func(text string, err error) (string,
 // request asks for the summary of source that fits, dropping the oldest where the model
 // says that it does not.
 func (j *job) request(ctx context.Context, st stage, task string) (string, error) {
+	whole, left := st.pieces, j.left
 	for {
 		rules := st.rules
 		rules.task = task
@@ -89,14 +90,28 @@ func (j *job) request(ctx context.Context, st stage, task string) (string, error
 			TargetTokens: j.targetFor(st),
 			Identifiers:  st.names,
 		}, original)
-		if err == nil || !isTooLarge(err) || j.drops >= maxDrops || len(st.pieces) == 0 {
+		switch {
+		case err == nil || !isTooLarge(err) || len(st.pieces) == 0:
 			return text, err
+		case j.drops >= maxDrops:
+			if !j.next() {
+				return "", err
+			}
+			st.pieces, j.left = whole, left
+			continue
 		}
 		before := len(st.pieces)
 		st.pieces = j.s.dropOldest(st.pieces)
 		j.drops++
 		j.left += max(1, before-len(st.pieces))
 	}
+}
+
+// next gives up the summariser that was asked last. false: there is no other.
+func (j *job) next() bool {
+	j.small = append(j.small, j.asked)
+	j.drops = 0
+	return len(j.small) < 1+len(j.s.Failover)
 }
 
 // minPart is the least that the summary of a part gets, in tokens.

@@ -15,10 +15,13 @@ import (
 //
 // Errors decide what happens next, found with errors.As:
 //
-//   - [*TooLargeError]: asked again without the oldest fifth, at most three times.
+//   - [*TooLargeError]: asked again without the oldest fifth, at most three times; then the
+//     next summariser of the failover list, with all of it.
 //   - [*AuthError], [*RefusedError]: the next summariser of the failover list.
 //   - [*RateLimitError] and any other error: again after a pause, then the next one.
 //   - [ErrSpendLimited]: the compaction ends.
+//
+// A call that goes on after the end of ctx is left alone, and what it returns is dropped.
 type Summarizer interface {
 	Summarize(ctx context.Context, r Request) (Summary, error)
 }
@@ -36,18 +39,20 @@ type Request struct {
 	// TargetTokens is how long the summary may get; 0: no limit is known.
 	TargetTokens int
 	// Aggressive asks again after an unusable answer: nothing but the text, no tools, no
-	// reasoning, clearly shorter than the source.
+	// reasoning, clearly shorter than the source and than TargetTokens.
 	Aggressive bool
 	// Identifiers are names, paths and numbers of the source that should appear exactly as
 	// they are. Read-only.
 	Identifiers []string
 }
 
-// A Summary is what a [Summarizer] answers. Usage is what the provider reported; nil:
-// unknown.
+// A Summary is what a [Summarizer] answers.
 type Summary struct {
 	Text  string
-	Usage *message.Usage
+	Usage *message.Usage // what the provider reported; nil: unknown
+	// CutOff says that the answer reached its output limit, so that its end is missing. It
+	// is not used then; the request is repeated with Request.Aggressive.
+	CutOff bool
 }
 
 // A Model says which model a summariser asks and what it can take. The zero value is an
@@ -65,13 +70,15 @@ type Describer interface {
 }
 
 // A Provider is a plugin that summarises whole messages in its own way, such as a service
-// beside the model. A blank answer and an error make the compaction go on with its
-// Summarizer; only the end of ctx ends it. Safe for concurrent use.
+// beside the model. An error, and an answer that is no summary by its form, make the
+// compaction go on with its Summarizer; only the end of ctx ends it. Safe for concurrent
+// use.
 type Provider interface {
 	SummarizeMessages(ctx context.Context, r ProviderRequest) (string, error)
 }
 
-// A ProviderRequest is what a [Provider] gets. The messages are complete and read-only.
+// A ProviderRequest is what a [Provider] gets. The messages are complete but for what
+// Options.Redact removed from their texts, and read-only.
 type ProviderRequest struct {
 	Messages       []message.Message
 	Previous       string // summary of what came before; "": none
@@ -178,7 +185,16 @@ func (c completing) Summarize(ctx context.Context, r Request) (Summary, error) {
 	if err != nil {
 		return Summary{}, classify(ctx, err)
 	}
-	return Summary{Text: answer.Text, Usage: answer.Usage}, nil
+	return Summary{Text: answer.Text, Usage: answer.Usage, CutOff: isCutOff(answer, most)}, nil
+}
+
+// isCutOff reports whether an answer reached its limit; most is what was asked for, 0: no
+// limit. Hosts that do not know why it ended may know how long it was.
+func isCutOff(answer ce.Completion, most int) bool {
+	if answer.StopReason != "" {
+		return answer.StopReason == message.StopLength
+	}
+	return most > 0 && answer.Usage != nil && answer.Usage.Output >= most
 }
 
 // classify gives a provider's error the type that decides what happens next.

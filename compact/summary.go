@@ -40,7 +40,7 @@ func (j *job) write(ctx context.Context, p *Plan, need required) (string, error)
 		return "", err
 	}
 	if text != "" {
-		return j.complete(text, need), nil
+		return j.finish(text, need)
 	}
 	var missing []string
 	for attempt := 0; ; attempt++ {
@@ -48,7 +48,9 @@ func (j *job) write(ctx context.Context, p *Plan, need required) (string, error)
 		if err != nil {
 			return "", err
 		}
-		text = j.complete(text, need)
+		if text, err = j.finish(text, need); err != nil {
+			return "", err
+		}
 		if j.s.Audit.Attempts == 0 || j.extract {
 			return text, nil
 		}
@@ -64,6 +66,15 @@ func (j *job) write(ctx context.Context, p *Plan, need required) (string, error)
 	}
 }
 
+// finish makes the text that would be stored of a summary.
+func (j *job) finish(text string, need required) (string, error) {
+	text = strings.TrimSpace(j.s.redact(j.complete(text, need)))
+	if text == "" {
+		return "", &flawError{flawBlank}
+	}
+	return text, nil
+}
+
 // smallShare is the part of a source, one in so many, from which on it has to get shorter
 // by itself.
 const smallShare = 4
@@ -72,7 +83,8 @@ const smallShare = 4
 // without messages keeps its previous summary as it is.
 func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []string) (string, error) {
 	history, turn := p.Summarise, p.TurnPrefix
-	if j.s.exact() { // a copy of sentences says the same about both
+	// A copy of sentences says the same about both. Two requests may be one too many.
+	if j.s.exact() || j.s.MaxCalls-j.calls < 2 {
 		history, turn = slices.Concat(history, turn), nil
 	}
 	text := p.Previous
@@ -135,10 +147,12 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 		return "", nil
 	}
 	source := append(append([]message.Message(nil), p.Summarise...), p.TurnPrefix...)
-	text, err := j.s.Provider.SummarizeMessages(ctx, ProviderRequest{
-		Messages: source, Previous: p.Previous,
-		Instructions: j.s.instructions(instructionSet{task: firstInstructions, sections: true}, j.focus),
-		Identifiers:  j.s.Identifiers, IdentifierRule: j.s.IdentifierRule,
+	text, err := bounded(ctx, func(ctx context.Context) (string, error) {
+		return j.s.Provider.SummarizeMessages(ctx, ProviderRequest{
+			Messages: source, Previous: p.Previous,
+			Instructions: j.s.instructions(instructionSet{task: firstInstructions, sections: true}, j.focus),
+			Identifiers:  j.s.Identifiers, IdentifierRule: j.s.IdentifierRule,
+		})
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -147,14 +161,15 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 		j.s.Logger.WarnContext(ctx, "compaction provider failed, asking the summariser", "error", err)
 		return "", nil
 	}
-	text = strings.TrimSpace(text)
-	if j.s.counter.Text(text) >= p.Before-p.Kept {
-		j.s.Logger.WarnContext(ctx, "compaction provider freed nothing, asking the summariser")
+	text, f := judge(text, fence(textsOf(j.s.pieces(source, usualLimits()))))
+	if f == "" && j.s.counter.Text(text) >= p.Before-p.Kept {
+		f = flawLength
+	}
+	if f != "" {
+		j.s.Logger.WarnContext(ctx, "compaction provider gave no summary, asking the summariser", "flaw", string(f))
 		return "", nil
 	}
-	if text != "" {
-		j.answered = "provider"
-	}
+	j.answered = "provider"
 	return text, nil
 }
 
@@ -215,12 +230,9 @@ func (s *settings) segmentsOf(ms []message.Message) []segment {
 }
 
 func (s *settings) redactFiles(l FileLists) FileLists {
-	if s.Redact == nil {
-		return l
-	}
 	for _, list := range [...][]string{l.ReadFiles, l.ModifiedFiles} {
 		for i := range list {
-			list[i] = s.Redact(list[i])
+			list[i] = s.redact(list[i])
 		}
 	}
 	return l

@@ -1,0 +1,77 @@
+package compact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// reasoningTag opens reasoning that a model wrote into its text.
+var reasoningTag = regexp.MustCompile(`(?i)^<(think|thinking|reasoning|scratchpad|analysis)>`)
+
+// stripReasoning removes reasoning that a model wrote into its text. At the beginning of
+// the text it may lack its end; then all of the text is reasoning. Further on a summary
+// may speak of such tags, so only what starts a line, ends, and is no code is removed.
+func stripReasoning(text string) string {
+	text = strings.TrimSpace(text)
+	for {
+		rest, ok := afterReasoning(text)
+		if !ok {
+			break
+		}
+		text = strings.TrimSpace(rest)
+	}
+	var b strings.Builder
+	for fenced := false; text != ""; {
+		line, rest := text, ""
+		if i := strings.IndexByte(text, '\n'); i >= 0 {
+			line, rest = text[:i+1], text[i+1:]
+		}
+		trimmed := strings.TrimLeft(line, " \t")
+		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+		}
+		if !fenced && closesReasoning(text) {
+			text, _ = afterReasoning(strings.TrimLeft(text, " \t"))
+			continue
+		}
+		b.WriteString(line)
+		text = rest
+	}
+	return b.String()
+}
+
+// afterReasoning returns what follows the reasoning that a text begins with: nothing when
+// it has no end.
+func afterReasoning(text string) (string, bool) {
+	m := reasoningTag.FindStringSubmatch(text)
+	if m == nil {
+		return text, false
+	}
+	end := "</" + m[1] + ">"
+	if i := indexFold(text, end); i >= 0 {
+		return text[i+len(end):], true
+	}
+	return "", true
+}
+
+// closesReasoning reports whether a text begins with reasoning that has an end.
+func closesReasoning(text string) bool {
+	text = strings.TrimLeft(text, " \t")
+	m := reasoningTag.FindStringSubmatch(text)
+	return m != nil && indexFold(text, "</"+m[1]+">") >= 0
+}
+
+// indexFold is strings.Index in any letter case, for an ASCII sub.
+func indexFold(text, sub string) int {
+	for i := 0; i+len(sub) <= len(text); i++ {
+		j := strings.IndexByte(text[i:], sub[0])
+		if j < 0 || i+j+len(sub) > len(text) {
+			return -1
+		}
+		i += j
+		if strings.EqualFold(text[i:i+len(sub)], sub) {
+			return i
+		}
+	}
+	return -1
+}
