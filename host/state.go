@@ -16,7 +16,7 @@ import (
 
 // A StateStore keeps small named values per session: what a host knows of a
 // session and its log does not say. Values of one session are written one at a
-// time. Safe for concurrent use.
+// time. The zero SessionRef holds what belongs to no session. Safe for concurrent use.
 type StateStore interface {
 	// Load returns a value. One that was never saved is an error matching
 	// [fs.ErrNotExist]; one that cannot be trusted is another error.

@@ -109,7 +109,8 @@ func (r *rows) without(ms []message.Message) []message.Message {
 // engine is no error here, except under [ce.Strict].
 //
 // An error that is a [*StoredError] came after the messages were stored: end the turn with
-// it, and do not append them again. With any other error nothing was stored.
+// it, and do not append them again. With any other error nothing was stored. A turn that
+// makes the same calls over and over after a compaction gets a [*LoopError] in one.
 func (t *Turn) Append(ctx context.Context, ms ...message.Message) error {
 	ctx, leave, err := t.enter(ctx)
 	if err != nil {
