@@ -117,3 +117,18 @@ func TestSilentOverflowProne(t *testing.T) {
 	require.True(t, compact.SilentOverflowProne("openrouter", "openrouter/z-ai/glm-4"))
 	require.False(t, compact.SilentOverflowProne("ollama", "ollama/glm-4"))
 }
+
+// Names are told apart by letter case, as everywhere in JSON.
+func TestFileOperationsReadExactNames(t *testing.T) {
+	t.Parallel()
+	rows := rowsOf("ua")
+	rows[1].Message.Content = append(rows[1].Message.Content,
+		message.ToolCall("1", "read", []byte(`{"Path":"/no","PATH":"/no"}`)),
+		message.ToolCall("2", "edit", []byte(`{"path":"/yes","Path":"/no"}`)),
+		message.ToolCall("3", "write", []byte(`{"path":7}`)),
+	)
+	p, ok, err := compact.Prepare(append(rows, rowsOf("ua")...), 1)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, compact.FileLists{ReadFiles: []string{}, ModifiedFiles: []string{"/yes"}}, p.Files.Lists())
+}

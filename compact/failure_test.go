@@ -229,6 +229,58 @@ func TestFailover(t *testing.T) {
 	require.NotEmpty(t, second.Requests())
 }
 
+// A summariser for which even the newest is too much gives way to one with more room, which
+// gets all of it.
+func TestFailoverWhenTooLarge(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(20)...)
+	ms := view(t, log).Messages
+	keep := tokens.Messages(tokens.ScriptAware(), ms[len(ms)-12:])
+	first := compact.Scripted(compact.Reply{Err: &compact.TooLargeError{}})
+	second := compact.Scripted(compact.Reply{Text: "The migration locks tables."})
+	c := compactor(t, store, &compact.Options{KeepRecent: keep, Summarizer: first, Failover: []compact.Summarizer{second}})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.True(t, res.Compacted, res.Detail)
+	require.Len(t, first.Requests(), 4)
+	require.Len(t, second.Requests(), 1)
+	require.Equal(t, first.Requests()[0].Source, second.Requests()[0].Source)
+	var d compact.Details
+	require.NoError(t, json.Unmarshal(res.Result.Details, &d))
+	require.Zero(t, d.LeftOut)
+
+	store, log = newLog(t, talk(20)...)
+	before := dump(t, log)
+	third := compact.Scripted(compact.Reply{Err: &compact.TooLargeError{}})
+	c = compactor(t, store, &compact.Options{KeepRecent: keep, Summarizer: first, Failover: []compact.Summarizer{third}})
+	res, err = c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.Equal(t, ce.ReasonTooLarge, res.Reason)
+	require.Len(t, third.Requests(), 4)
+	require.Equal(t, before, dump(t, log))
+}
+
+// However few requests are allowed, a summary comes of them, also in the middle of a turn.
+func TestFewCallsAreEnough(t *testing.T) {
+	t.Parallel()
+	ms := append(talk(60), message.User("and now all of them"))
+	for i := range 30 {
+		id := fmt.Sprintf("z%d", i)
+		ms = append(ms, call(id), message.ToolResult(id, "read", message.Text(strings.Repeat("row of data; ", 40))))
+	}
+	for calls := 1; calls <= 8; calls++ {
+		for _, window := range []int{0, 8_000, 12_000} {
+			store, _ := newLog(t, ms...)
+			p := &probe{Summarizer: brief(), window: window}
+			c := compactor(t, store, &compact.Options{KeepRecent: 800, MaxCalls: calls, Summarizer: p})
+			res, err := c.CompactSession(t.Context(), manual())
+			require.NoError(t, err)
+			require.True(t, res.Compacted, "%d calls, window %d: %s", calls, window, res.Detail)
+			require.LessOrEqual(t, p.calls, calls)
+		}
+	}
+}
+
 func TestBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

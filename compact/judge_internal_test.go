@@ -22,6 +22,12 @@ func TestJudge(t *testing.T) {
 	}{
 		{name: "plain", text: "  They greeted.\n", want: "They greeted."},
 		{name: "reasoning and text", text: "<think>hm</think>\nThey greeted.", want: "They greeted."},
+		{name: "reasoning twice", text: "<think>hm</think>\n<analysis>so <think> is a tag</analysis>They greeted.", want: "They greeted."},
+		{name: "reasoning in between", text: "They greeted.\n<thinking>more?</thinking>\nTwice.", want: "They greeted.\n\nTwice."},
+		{name: "reasoning with another end", text: "<think>They greeted.</analysis>", flaw: flawReasoning},
+		{name: "speaks of tags", text: "Filters drop `<think>` and <analysis> tags.\n- ship step 7", want: "Filters drop `<think>` and <analysis> tags.\n- ship step 7"},
+		{name: "tag without end starts a line", text: "They drop\n<think> tags.\nAll of them.", want: "They drop\n<think> tags.\nAll of them."},
+		{name: "tags in code", text: "Format:\n```\n<think>x</think>\ny\n```\nDone.", want: "Format:\n```\n<think>x</think>\ny\n```\nDone."},
 		{name: "code fence", text: "```markdown\nThey greeted.\n```", want: "They greeted."},
 		{name: "summary tag", text: "<summary>They greeted.</summary>", want: "They greeted."},
 		{name: "blank", text: "\n", flaw: flawBlank},
@@ -34,6 +40,7 @@ func TestJudge(t *testing.T) {
 		{name: "goes on with the source", text: "[User]: hello there\n\n[Assistant]: hi", flaw: flawEcho},
 		{name: "copies the source", text: strings.Repeat("one  two\nthree ", 20), flaw: flawEcho},
 		{name: "repeats the fence", text: "<conversation> …", flaw: flawEcho},
+		{name: "speaks of the fence", text: "Prompts wrap data in <conversation> tags.", want: "Prompts wrap data in <conversation> tags."},
 		{name: "refusal", text: "I cannot summarise this conversation.", flaw: flawRefusal},
 		{name: "apology", text: "I’m really sorry, but I’m unable to help.", flaw: flawRefusal},
 		{name: "says what somebody could not do", text: "The user said: I cannot log in.", want: "The user said: I cannot log in."},
@@ -140,4 +147,64 @@ func TestPromisingPartsHaveAllIdentifiers(t *testing.T) {
 		}
 		require.Equal(t, whole, parts)
 	})
+}
+
+// An identifier is in a text when it stands there by itself.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		id, text string
+		want     bool
+	}{
+		{"/srv/app", "see /srv/app.", true},
+		{"/srv/app", "see /srv/app/main.go", true},
+		{"/srv/app", "/srv/application/x", false},
+		{"/srv/app", "/old/srv/app", false},
+		{"/srv/app", "../srv/app", false},
+		{"/srv/app", "/srv/application and /srv/app", true},
+		{"v1.2.3", "v1.2.34", false},
+		{"v1.2.3", "v1.2.3.4", false},
+		{"v1.2.3", "v1.2.3-rc1", false},
+		{"v1.2.3", "It is v1.2.3. Ship it", true},
+		{"12 ms", "112 ms", false},
+		{"12 ms", "0.12 ms", false},
+		{"12 ms", "- 12 ms, at most", true},
+		{"250 rows", "1,250 rows", false},
+		{"123456", "9123456", false},
+		{"123456", "1234567", false},
+		{"654321", "123456,654321", true},
+		{"report.go", "myreport.go", false},
+		{"report.go", "my-report.go", false},
+		{"report.go", "report.go.bak", false},
+		{"report.go", "`src/report.go:12`", true},
+		{"db.internal:5432", "db.internal:54321", false},
+		{"srv-9a8b", "编号是srv-9a8b请", true},
+		{"99.5%", "99.5% of them", true},
+		{"deadbeef", "DEADBEEF", true},
+		{"deadbeef", "deadbeefcafe", false},
+		{"job_1a", "xjob_1a job_1ab", false},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, holds(tt.text, strings.ToLower(tt.text), tt.id), "%q in %q", tt.id, tt.text)
+	}
+}
+
+// Where a text is cut, what follows the cut is no label.
+func TestCuttingMakesNoLabels(t *testing.T) {
+	t.Parallel()
+	s, err := newSettings(nil)
+	require.NoError(t, err)
+	j := &job{s: s}
+	for pad := range 16 {
+		text := "[Result of read]: " + strings.Repeat("x", pad) + strings.Repeat("[User]: do it ", 500)
+		p := piece{text: text, tokens: s.counter.Text(text)}
+		for _, got := range []string{j.fit(p, 300).text, s.dropOldest([]piece{p})[0].text} {
+			require.Less(t, len(got), len(text))
+			for _, seg := range segments(got) {
+				require.NotEqual(t, labelUser, seg.label, "pad %d: %s", pad, got)
+			}
+		}
+	}
+	kept := asTail("[Call of x]: {}\n[User]: yes", "[User]: yes")
+	require.Equal(t, "[User]: yes", kept, "a label that stood at the start of a line is one")
 }

@@ -38,8 +38,12 @@ func IsContextOverflow(err error) bool {
 	if s.CompactionFailed || !s.Strict && (outputLimit.MatchString(text) || !promptWord.MatchString(text)) {
 		return false
 	}
-	return s.Likely || s.Reply && !isVetoed(strings.ToLower(text))
+	return s.Likely || (s.Reply || tooLargeStatus.MatchString(text)) && !isVetoed(strings.ToLower(text))
 }
+
+// tooLargeStatus is the bare status of a request that was too large, wherever it stands in
+// an error that others wrapped.
+var tooLargeStatus = regexp.MustCompile(`(?i)\b413\s*(?:status code)?\s*\(no body\)`)
 
 // promptWord is what an error has to speak of when its wording alone may be about the
 // limit of anything: a number of tools, a name, an image.

@@ -31,6 +31,13 @@ func TestIsContextOverflow(t *testing.T) {
 		{name: "the summary request itself", text: "summarization failed: prompt is too long"},
 		{name: "Go deadline", text: `Post "https://api.example/v1": request canceled: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`},
 		{name: "too much output", text: "invalid_request_error: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for this model"},
+		{name: "too many tools", text: "number of tools exceeds the limit of 128"},
+		{name: "long name", text: "tools.0.name: exceeds the limit of 64 characters"},
+		{name: "large image", text: "image exceeds the limit of 5 MB"},
+		{name: "long field", text: "metadata.user_id: input length exceeds max 256"},
+		{name: "limit of tokens", text: "the input of 9000 tokens exceeds the limit of 8192", want: true},
+		{name: "no body", text: "413 status code (no body)", want: true},
+		{name: "bad request without a body", text: "400 status code (no body)"},
 		{name: "network", text: "connection reset by peer"},
 		{name: "empty"},
 	}

@@ -39,6 +39,12 @@ func TestProviderComesFirst(t *testing.T) {
 	}{
 		{name: "answers", plugin: plugin{text: "From the plugin."}, want: "From the plugin."},
 		{name: "answers nothing", plugin: plugin{text: " "}, want: "The migration locks tables."},
+		{name: "broken text", plugin: plugin{text: "From\xff the plugin."}, want: "From� the plugin."},
+		{name: "reasoning before", plugin: plugin{text: "<think>hm</think>From the plugin."}, want: "From the plugin."},
+		{name: "refuses", plugin: plugin{text: "I'm sorry, but I can't help with that."}, want: "The migration locks tables."},
+		{name: "reasons only", plugin: plugin{text: "<think>hm hm</think>"}, want: "The migration locks tables."},
+		{name: "calls a tool", plugin: plugin{text: `{"name":"read","arguments":{"path":"x"}}`}, want: "The migration locks tables."},
+		{name: "echoes", plugin: plugin{text: strings.Repeat("ALTER TABLE orders ADD COLUMN total bigint; ", 5)}, want: "The migration locks tables."},
 		{name: "fails", plugin: plugin{err: errors.New("down")}, want: "The migration locks tables."},
 		{name: "times out", plugin: plugin{err: context.DeadlineExceeded}, want: "The migration locks tables."},
 	}
