@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/internal/turn"
-	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/transcript"
 )
 
 // A squeeze asks an engine to make a session's context smaller.
@@ -316,87 +313,4 @@ func (s squeezed) told() ce.CompactResult {
 	}
 	r.Result = &d
 	return r
-}
-
-// squeeze compacts within a turn and assembles anew where the history changed.
-func (t *Turn) squeeze(ctx context.Context, q squeeze) (squeezed, error) {
-	assembled := false
-	q.measure = func(ctx context.Context) (int, error) {
-		assembled = true
-		if err := t.assemble(ctx); err != nil {
-			return 0, err
-		}
-		return t.current().Estimated, nil
-	}
-	if q.current <= 0 {
-		q.current = t.current().Estimated
-	}
-	done, err := t.compact(ctx, q)
-	if err != nil || !done.counts {
-		return done, err
-	}
-	t.guard.arm()
-	return done, t.renew(ctx, done, assembled)
-}
-
-// compactedHere stands for the summary of an engine that does not show its own.
-const compactedHere = "The history was compacted in this turn."
-
-// renew takes notice of a compaction: the engine is told at the end of the turn,
-// and what was assembled before it is out of date.
-func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
-	view, err := t.log.View(ctx)
-	if err != nil {
-		return err
-	}
-	changed := view.Generation != t.generation
-	t.moveTo(view.Generation, view.Messages)
-	t.summary = done.summary(view, changed)
-	if t.running && !t.own.awaitsModel() {
-		t.stale = true
-		return nil
-	}
-	if assembled && !changed {
-		return nil
-	}
-	return t.assemble(ctx)
-}
-
-// summary is what the engine is told of a compaction; changed says that the view did.
-func (s squeezed) summary(view transcript.View, changed bool) string {
-	switch {
-	case changed && len(view.Messages) > 0 && view.Messages[0].Role == message.RoleCompactionSummary:
-		return view.Messages[0].Summary
-	case s.Result != nil && s.Result.Summary != "":
-		return s.Result.Summary
-	}
-	return compactedHere
-}
-
-// builtin is the host's compaction as it is lent to engines. For an engine that
-// does not own compaction the events around it come from here: the driver cannot
-// know whether such an engine uses it.
-type builtin struct {
-	inner ce.Compactor
-	runs  *atomic.Int32
-	witness
-}
-
-// CompactSession implements [ce.Compactor].
-func (b builtin) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
-	b.runs.Add(1)
-	ctx = context.WithValue(ctx, payerKey{}, &b.witness)
-	if b.engine.Info().OwnsCompaction {
-		return b.inner.CompactSession(ctx, p)
-	}
-	b.observe(ctx, Event{Operation: OpBeforeCompaction, Outcome: OutcomeOK, TokensBefore: p.CurrentTokens}, nil)
-	res, err := b.inner.CompactSession(ctx, p)
-	if err == nil && res.OK && res.Compacted {
-		e := Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: p.CurrentTokens}
-		if res.Result != nil && res.Result.TokensAfter != nil {
-			e.TokensAfter = *res.Result.TokensAfter
-		}
-		b.observe(ctx, e, nil)
-	}
-	return res, err
 }
