@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/go-contextengine/contextengine/internal/standin"
 )
 
 // unwindGrace is how long the guard waits, after a deadline or a cancellation,
@@ -127,6 +129,7 @@ func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err e
 
 // fallBack asks the fallback engine.
 func fallBack[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, err error) {
+	standin.Note(ctx)
 	in, err := h.fallback(ctx)
 	if err != nil {
 		if examine(ctx, err).cancelled {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/standin"
 	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -16,7 +17,7 @@ type assembly struct {
 	by      string // Info.ID of who answered
 	covered int    // how many of the turn's own messages are in it
 	budget  int    // what the engine was told; 0: unknown
-	failed  bool   // no engine answered: it is the transcript
+	failed  bool   // the selected engine did not answer: it is the transcript
 }
 
 // assemble asks the engine what to send. Before the model was asked, the engine
@@ -43,16 +44,20 @@ func (t *Turn) assemble(ctx context.Context) error {
 	p.Settings = t.settings(p.TokenBudget, "")
 	next.budget = p.TokenBudget
 	start := time.Now()
-	next.AssembleResult, err = turn.Assemble(ctx, t.engine.Handle, t.steps, p)
+	watched, mark := standin.Watch(ctx)
+	next.AssembleResult, err = turn.Assemble(watched, t.engine.Handle, t.steps, p)
 	t.observe(ctx, Event{Operation: OpAssemble, Duration: time.Since(start), TokensAfter: next.EstimatedTokens}, err)
 	if err != nil {
 		if !t.engine.settles(ctx, err) {
 			return err
 		}
 		t.warn(ctx, "assemble failed, the transcript answers", err)
-		next.AssembleResult, next.failed = ce.AssembleResult{Messages: p.Messages}, true
+		next.AssembleResult = ce.AssembleResult{Messages: p.Messages}
 	}
-	next.by = t.engine.Info().ID
+	next.by, next.failed = t.engine.Info().ID, err != nil
+	if mark.Noted() { // for this time, or for good
+		next.by, next.failed = ce.LegacyID, true
+	}
 	t.assembly, t.request, t.stale = next, nil, false
 	t.list = nil
 	return nil

@@ -111,3 +111,32 @@ func TestListsMayBeBuiltInPlace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[u:one | a:1 | u:two | a:2 | u:three]", saidAll(m.Requests()[2].Messages))
 }
+
+// An engine may fail because of the host, which is not held against it: what it wrote before
+// that into its list is gone all the same.
+func TestScribblerWhomTheHostFails(t *testing.T) {
+	t.Parallel()
+	p := newProbe("alpha", ce.HookAfterTurn, &tape{})
+	var engage bool
+	s := &asking{probe: p, before: func(q ce.AssembleParams) bool {
+		if engage {
+			scribble(q.Messages)
+		}
+		return engage
+	}}
+	reg := &ce.Registry{}
+	require.NoError(t, reg.Register("alpha", "test", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return s, nil }))
+	m := hosttest.Always(func(_ context.Context, r host.Request) (message.Message, error) {
+		if r.Caller != "" {
+			return message.Message{}, hosttest.ErrFault
+		}
+		return message.Assistant(message.Text("ok")), nil
+	})
+	h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: m})
+	for _, engage = range []bool{false, true, false} {
+		out, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		require.Equal(t, "alpha", out.Engine.Answering)
+	}
+	require.Equal(t, "[u:x | a:ok | u:x]", saidAll(m.Requests()[2].Messages), "after the engine's own request")
+}

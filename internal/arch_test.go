@@ -26,13 +26,13 @@ func architecture() table {
 		"message":    {},
 		"tokens":     {dirs: []string{"message"}},
 		"transcript": {dirs: []string{"message"}},
-		".":          up("internal/paramcompat", "internal/healthfile"),
+		".":          up("internal/paramcompat", "internal/healthfile", "internal/standin"),
 
 		"compact": up("."),
 		"prune":   up(),
 		"prompt":  up("."),
 		"report":  up(".", "prompt"),
-		"host":    up(".", "compact", "prune", "prompt", "report", "internal/turn", "internal/lane"),
+		"host":    up(".", "compact", "prune", "prompt", "report", "internal/turn", "internal/lane", "internal/standin"),
 		"config":  up(".", "compact", "prune", "prompt", "internal/json5"),
 
 		"cli":               {public: true},
@@ -47,7 +47,8 @@ func architecture() table {
 		"internal/lane":        {},
 		"internal/jsonx":       {},
 		"internal/json5":       {},
-		"internal/turn":        up(".", "internal/lane"),
+		"internal/standin":     {},
+		"internal/turn":        up(".", "internal/lane", "internal/standin"),
 		"internal/testutil":    up("."),
 		"internal/parity":      {everything: true},
 	}

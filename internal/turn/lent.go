@@ -23,11 +23,15 @@ func lendList(e ce.ContextEngine, ms []message.Message) lentList {
 	return l
 }
 
-// back returns what an engine answered. Where that is a part of what it was lent, as it was,
-// it is the host's own memory again: what is known of that need not be found out anew.
-func (l lentList) back(list []message.Message) []message.Message {
+// back returns what an engine answered. Where that is a part of what was lent, as it was,
+// it is the host's own memory again: what is known of that need not be found out anew. A
+// stand-in passes on a list that the engine before it may have written into, and may still.
+func (l lentList) back(list []message.Message, byStandIn bool) []message.Message {
 	if len(list) == 0 || len(l.lent) == 0 || &l.own[0] == &l.lent[0] {
 		return list
+	}
+	if byStandIn && len(list) == len(l.lent) && &list[0] == &l.lent[0] {
+		return l.own
 	}
 	for at := range l.lent {
 		if &l.lent[at] != &list[0] {
@@ -54,14 +58,6 @@ func untouched(a, b message.Message) bool {
 		a.API == b.API && a.Provider == b.Provider && a.Model == b.Model &&
 		a.StopReason == b.StopReason && a.ErrorMessage == b.ErrorMessage &&
 		a.Summary == b.Summary && a.TokensBefore == b.TokensBefore
-}
-
-// answering is who answers for an engine now.
-func answering(e ce.ContextEngine) string {
-	if h, ok := e.(interface{ Status() ce.Status }); ok {
-		return h.Status().Answering
-	}
-	return e.Info().ID
 }
 
 // ownViews gives each reader a list of its own.

@@ -39,14 +39,15 @@ func TestBack(t *testing.T) {
 	t.Parallel()
 	own := []message.Message{{Key: "1", Role: message.RoleUser}, {Key: "2"}, {Key: "3"}}
 	l := lentList{own: own, lent: append([]message.Message(nil), own...)}
-	require.Same(t, &own[0], &l.back(l.lent)[0])
-	require.Same(t, &own[1], &l.back(l.lent[1:])[0])
-	require.Len(t, l.back(l.lent[1:2]), 1)
-	require.Equal(t, 1, cap(l.back(l.lent[1:2])))
-	require.Empty(t, l.back(nil))
+	require.Same(t, &own[0], &l.back(l.lent, false)[0])
+	require.Same(t, &own[1], &l.back(l.lent[1:], false)[0])
+	require.Len(t, l.back(l.lent[1:2], false), 1)
+	require.Equal(t, 1, cap(l.back(l.lent[1:2], false)))
+	require.Empty(t, l.back(nil, false))
 	other := []message.Message{{Key: "1"}}
-	require.Same(t, &other[0], &l.back(other)[0])
+	require.Same(t, &other[0], &l.back(other, false)[0])
 	l.lent[1].Summary = "written"
-	require.Same(t, &l.lent[0], &l.back(l.lent)[0])
-	require.Same(t, &own[2], &l.back(l.lent[2:])[0])
+	require.Same(t, &l.lent[0], &l.back(l.lent, false)[0])
+	require.Same(t, &own[2], &l.back(l.lent[2:], false)[0])
+	require.Same(t, &own[0], &l.back(l.lent, true)[0], "the stand-in did not write it")
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/standin"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -141,8 +142,8 @@ type Beginning struct {
 // Assemble asks the engine what to send. The host's internal messages are hidden
 // from it, its list is its own, and session and runtime are filled in. A result
 // without a list for a non-empty input is a [*ce.ContractError], also from an
-// engine that no guard watches. Who answers for an engine that failed in the call gets
-// the list as it was.
+// engine that no guard watches. Whoever passes the list on for an engine that failed in
+// the call passes on what it was before that.
 func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.AssembleParams) (ce.AssembleResult, error) {
 	p.SessionRef, p.Runtime = s.Ref, s.RuntimeFor(PurposeAssemble)
 	all := p.Messages
@@ -150,18 +151,14 @@ func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.Assemble
 	if p.Messages == nil {
 		p.Messages = []message.Message{}
 	}
-	lent, by := lendList(e, p.Messages), answering(e)
+	lent := lendList(e, p.Messages)
 	p.Messages = lent.lent
+	ctx, mark := standin.Watch(ctx)
 	res, err := e.Assemble(ctx, p)
-	if err == nil && answering(e) != by { // the one that failed may still write into its list
-		lent = lendList(e, lent.own)
-		p.Messages = lent.lent
-		res, err = e.Assemble(ctx, p)
-	}
 	if err != nil {
 		return ce.AssembleResult{}, err
 	}
-	res.Messages = lent.back(res.Messages)
+	res.Messages = lent.back(res.Messages, mark.Noted())
 	if res.Messages == nil && len(p.Messages) > 0 {
 		return ce.AssembleResult{}, &ce.ContractError{
 			Engine: e.Info().ID, Issues: []string{"assemble returned no list of messages"},
