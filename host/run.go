@@ -113,7 +113,7 @@ func (t *Turn) persistLate(ctx context.Context, results []message.Message) error
 	t.op <- struct{}{}
 	defer func() { <-t.op }()
 	if t.ended {
-		return ErrTurnEnded
+		return t.endedError()
 	}
 	t.running = true
 	return t.persist(ctx, results...)

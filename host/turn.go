@@ -13,7 +13,8 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// ErrTurnEnded is what a Turn answers after its end.
+// ErrTurnEnded is what a Turn answers after its end. Where the Host's Close ended it, the
+// error matches [ce.ErrClosed] too.
 var ErrTurnEnded = errors.New("the turn has ended")
 
 // A Turn is an input on its way to an answer. It belongs to one goroutine; only
@@ -209,6 +210,14 @@ func (t *Turn) persist(ctx context.Context, ms ...message.Message) error {
 	return nil
 }
 
+// endedError is why a turn that has ended does nothing more.
+func (t *Turn) endedError() error {
+	if t.h.life.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrTurnEnded, context.Cause(t.h.life))
+	}
+	return ErrTurnEnded
+}
+
 // enter starts an operation: its context also ends with the Host.
 func (t *Turn) enter(ctx context.Context) (context.Context, func(), error) {
 	if ctx.Err() != nil {
@@ -219,7 +228,7 @@ func (t *Turn) enter(ctx context.Context) (context.Context, func(), error) {
 	}
 	if t.ended {
 		<-t.op
-		return nil, nil, ErrTurnEnded
+		return nil, nil, t.endedError()
 	}
 	ctx, stop := t.h.bound(ctx)
 	return ctx, func() {

@@ -1,0 +1,92 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/host"
+	"github.com/go-contextengine/contextengine/host/hosttest"
+	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/transcript"
+)
+
+// A host that is closed while sessions are at every point of a turn: each turn ends, its
+// calls are closed in the log, the engine is closed once and last, nothing is left running.
+func TestCloseWhileBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tp := &tape{}
+		p := newProbe("alpha", everyHook, tp)
+		p.About.TurnMaintenance = ce.MaintenanceBackground
+		p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+			select {
+			case <-time.After(3 * time.Second):
+			case <-ctx.Done():
+			}
+			return transcript.RewriteResult{}, nil
+		}
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		model := hosttest.StreamModel{Model: hosttest.Always(func(ctx context.Context, r host.Request) (message.Message, error) {
+			reply := message.Assistant(message.Text("a"), message.ToolCall("c", "read", nil))
+			if r.Messages[len(r.Messages)-1].Role == message.RoleToolResult {
+				reply = message.Assistant(message.Text("done"))
+			}
+			select {
+			case <-time.After(time.Second):
+				return reply, nil
+			case <-ctx.Done():
+				return reply, context.Cause(ctx)
+			}
+		})}
+		store := transcript.NewMemory()
+		h, err := host.New(store, &host.Options{
+			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: model, Tools: []ce.Tool{readTool("data")},
+		})
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for s := range 16 {
+			wg.Go(func() {
+				<-time.After(time.Duration(s) * 300 * time.Millisecond)
+				for {
+					_, err := h.Run(t.Context(), ref(fmt.Sprint("s", s)), message.User("hi"), nil)
+					if errors.Is(err, ce.ErrClosed) {
+						return
+					}
+					if err != nil {
+						t.Errorf("session %d: %v", s, err)
+						return
+					}
+				}
+			})
+		}
+		<-time.After(6200 * time.Millisecond)
+		closing, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, h.Close(closing))
+		wg.Wait()
+		lines := tp.Take()
+		require.Equal(t, "alpha close ", lines[len(lines)-1])
+		for s := range 16 {
+			log, err := store.Open(t.Context(), fmt.Sprint("s", s))
+			if errors.Is(err, fs.ErrNotExist) { // it had not begun
+				continue
+			}
+			require.NoError(t, err)
+			v, err := log.View(t.Context())
+			require.NoError(t, err)
+			_, repair := message.RepairPairs(v.Messages, nil)
+			require.Equal(t, message.Repair{}, repair, "session %d: %s", s, saidAll(v.Messages))
+			require.NoError(t, log.Close())
+		}
+	})
+}
