@@ -14,6 +14,7 @@ import (
 type nothing struct{}
 
 func (nothing) Load(context.Context, string) ([]message.Message, error) { return nil, fs.ErrNotExist }
+
 func (nothing) Append(context.Context, string, ...message.Message) error {
 	return nil
 }

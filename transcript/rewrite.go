@@ -134,6 +134,10 @@ func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted []Re
 		}
 		return nil, err
 	}
+	circle := slices.ContainsFunc(p.branch, func(i int32) bool { _, ok := s.t.loops[i]; return ok })
+	if circle { // only a branch that is all new leads back to no old row
+		p.first = 0
+	}
 	if err := s.readSuffix(ctx, p); err != nil {
 		return nil, err
 	}
@@ -146,8 +150,10 @@ func (s *session) planRewrite(ctx context.Context, r RewriteRequest, wanted []Re
 	case r.AllowedSuffixEntryIDs != nil && !s.allowed(p, r.AllowedSuffixEntryIDs):
 		return nil, declined{ReasonSuffixGuard}
 	}
-	p.first += changed
-	p.entries = p.entries[changed:]
+	if !circle {
+		p.first += changed
+		p.entries = p.entries[changed:]
+	}
 	return p, nil
 }
 
