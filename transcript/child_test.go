@@ -81,8 +81,7 @@ func childAppends(ctx context.Context, log transcript.Log, count int) error {
 	return log.Close()
 }
 
-// childChurns appends and rewrites until it is killed. It says "+ text" for each message stored
-// and "~ text" for each new text of the first message.
+// childChurns appends and rewrites until it is killed, and says what it does as account takes it.
 func childChurns(ctx context.Context, log transcript.Log, round int) error {
 	filling := strings.Repeat("filling ", 2_000)
 	for i := 0; ; i++ {
@@ -98,12 +97,13 @@ func childChurns(ctx context.Context, log transcript.Log, round int) error {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("first r%d-%d", round, i)
+		old, text := v.Messages[max(0, len(v.Messages)-9)], fmt.Sprintf("first r%d-%d", round, i)
+		fmt.Printf("? %s\n", old.Text())
 		if _, err := log.Rewrite(ctx, transcript.RewriteRequest{Generation: v.Generation, Replacements: []transcript.Replacement{
-			{EntryID: v.Messages[max(0, len(v.Messages)-9)].Key, Message: message.User(text)},
+			{EntryID: old.Key, Message: message.User(text)},
 		}}); err != nil {
 			return err
 		}
-		fmt.Printf("~ %s\n", text)
+		fmt.Printf("~ %s\t%s\n", old.Text(), text)
 	}
 }

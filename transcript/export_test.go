@@ -16,6 +16,7 @@ type Faults struct {
 	Rename   func(from, to string) error
 	Link     func(from, to string) error
 	Lstat    func(name string) error
+	Remove   func(name string) error
 	SyncDir  func() error
 	ReadAt   func(name string, off int64) error
 }
@@ -94,6 +95,15 @@ func (d *faultyFS) link(from, to string) error {
 		}
 	}
 	return d.fileSystem.link(from, to)
+}
+
+func (d *faultyFS) remove(name string) error {
+	if d.f.Remove != nil {
+		if err := d.f.Remove(name); err != nil {
+			return err
+		}
+	}
+	return d.fileSystem.remove(name)
 }
 
 func (d *faultyFS) sync() error {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,75 +39,6 @@ func openIn(t testing.TB, dir, id string) transcript.Log {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 	return log
-}
-
-// A process that appends and rewrites is killed again and again: what it said it had stored is
-// there, in order, and the session opens and takes more.
-func TestFault_KillNineInALoopOfAppendsAndRewrites(t *testing.T) {
-	t.Parallel()
-	rounds := 20
-	switch {
-	case os.Getenv("CONTEXTENGINE_NIGHTLY") != "":
-		rounds = 500
-	case testing.Short():
-		rounds = 3
-	}
-	var dir string
-	var stored []string
-	for round := range rounds {
-		if round%10 == 0 { // a new session now and then, or the log only gets longer
-			dir, stored = newSessionDir(t), nil
-		}
-		cmd, out := startChild(t, fmt.Sprintf("churn:%d", round), dir)
-		lives := 3 + round%11
-		rewritten := ""
-		for out.Scan() {
-			kind, text, _ := strings.Cut(out.Text(), " ")
-			if kind == "~" {
-				rewritten = text
-			} else {
-				stored = append(stored, text)
-			}
-			if lives--; lives == 0 { // not right after a write, but at any moment of the next ones
-				time.AfterFunc(time.Duration(round*137%1500)*time.Microsecond, func() { _ = cmd.Process.Kill() })
-			}
-		}
-		require.Error(t, cmd.Wait())
-		stored = checkSurvivors(t, dir, stored, rewritten)
-	}
-}
-
-// checkSurvivors reopens the session and returns what it holds of stored: all of it, except
-// messages that a rewrite replaced.
-func checkSurvivors(t *testing.T, dir string, stored []string, rewritten string) []string {
-	t.Helper()
-	log := openIn(t, dir, "s")
-	require.LessOrEqual(t, len(log.Problems()), 1, "at most the torn end")
-	shown := texts(t, log)
-	if rewritten != "" {
-		require.Contains(t, shown, rewritten)
-	}
-	at, kept, lost := 0, stored[:0:0], 0
-	for _, text := range stored {
-		i := slices.Index(shown[at:], text)
-		if i < 0 {
-			lost++
-			continue
-		}
-		at += i + 1
-		kept = append(kept, text)
-	}
-	replaced := 0
-	for _, text := range shown {
-		if strings.HasPrefix(text, "first ") {
-			replaced++
-		}
-	}
-	require.LessOrEqual(t, lost, replaced, "only rewritten messages may be gone")
-	appendAll(t, log, user("after the kill"))
-	require.Empty(t, log.Problems())
-	require.NoError(t, log.Close())
-	return kept
 }
 
 func TestFault_DiskFull(t *testing.T) {
@@ -175,43 +105,6 @@ func TestFault_DiskFull(t *testing.T) {
 	appendAll(t, fresh, user("x"))
 	require.Equal(t, []string{"x"}, texts(t, fresh))
 	require.NoError(t, fresh.Close())
-}
-
-func TestFault_ReadOnly(t *testing.T) {
-	t.Parallel()
-	readOnly := func(_ string, flag int) error {
-		if flag != os.O_RDONLY {
-			return &fs.PathError{Op: "open", Path: "s.jsonl", Err: syscall.EROFS}
-		}
-		return nil
-	}
-	dir := newSessionDir(t)
-	tests := []struct {
-		name string
-		open func() (transcript.Store, error)
-	}{
-		{"file system", func() (transcript.Store, error) {
-			return transcript.OpenDirWithFaults(dir, nil, &transcript.Faults{Open: readOnly})
-		}},
-		{"option", func() (transcript.Store, error) {
-			return transcript.OpenDir(dir, &transcript.DirOptions{ReadOnly: true})
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			st, err := tt.open()
-			require.NoError(t, err)
-			log, err := st.Open(t.Context(), "s")
-			require.NoError(t, err)
-			defer log.Close()
-			require.Equal(t, []string{"start"}, texts(t, log))
-			_, err = log.Append(t.Context(), user("x"))
-			require.Error(t, err)
-			require.ErrorContains(t, err, "read-only")
-			require.Error(t, log.SetLeaf(t.Context(), ""))
-			require.Equal(t, []string{"start"}, texts(t, log))
-		})
-	}
 }
 
 func TestFault_TwoProcessesAppending(t *testing.T) {

@@ -51,13 +51,17 @@ func (b *historyBackend) derive(e *Entry) string { return advance(&b.scratch, e)
 
 // write hands the rows to the host.
 func (b *historyBackend) write(ctx context.Context, s *session, batch *batch) error {
-	stored := b.stored
+	stored, placed := b.stored, b.scratch
+	unplaced := b.scratch == b.placed // rows that were appended before, and come again
 	ms := make([]message.Message, 0, len(batch.entries))
 	for i := range batch.entries {
 		e := batch.entries[i]
 		derived := ""
 		if e.Type != EntryLeaf {
 			derived = advance(&stored, &e)
+			if unplaced {
+				advance(&placed, &e)
+			}
 		}
 		if b.doubted {
 			derived = ""
@@ -72,7 +76,7 @@ func (b *historyBackend) write(ctx context.Context, s *session, batch *batch) er
 		b.doubt, b.doubted = true, true
 		return fmt.Errorf("writing session %q: %w", b.id, err)
 	}
-	b.stored, b.placed = stored, b.scratch
+	b.stored, b.placed = stored, placed
 	return b.memoryBackend.write(ctx, s, batch)
 }
 

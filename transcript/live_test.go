@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -290,7 +291,7 @@ func TestCompaction_KeepingFromARowOfAnUnknownType(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := writeSession(t, append([]string{header}, lines...)...)
-			st, err := transcript.OpenDir(path[:strings.LastIndexByte(path, '/')], nil)
+			st, err := transcript.OpenDir(filepath.Dir(path), nil)
 			require.NoError(t, err)
 			log, err := st.Open(t.Context(), "s1")
 			require.NoError(t, err)

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -74,8 +75,9 @@ func (b *batch) encode() error {
 		if err == nil {
 			err = info.bad
 		}
-		if err == nil && (info.typ != e.Type || info.id != e.ID || info.parent != e.ParentID) {
-			err = errors.New("its type or id is not valid UTF-8")
+		same := info.typ == e.Type && info.id == e.ID && info.parent == e.ParentID && cmp.Or(info.own.key, info.id) == e.Key
+		if err == nil && !same {
+			err = errors.New("its type, id or key is not valid UTF-8")
 		}
 		if err != nil {
 			return fmt.Errorf("entry %q could not be read back: %w", e.ID, err)
