@@ -51,3 +51,15 @@ func TestBack(t *testing.T) {
 	require.Same(t, &own[2], &l.back(l.lent[2:], false)[0])
 	require.Same(t, &own[0], &l.back(l.lent, true)[0], "the stand-in did not write it")
 }
+
+// The host's own messages in front of everything follow no message: a summary, which has no
+// key either, does not bring them back.
+func TestRevealLeavesOutWhatFollowsNothing(t *testing.T) {
+	t.Parallel()
+	note := message.RuntimeContext(message.Text("note"))
+	first := message.User("first")
+	first.Key = "1"
+	summary := message.Message{Role: message.RoleCompactionSummary, Summary: "S"}
+	got := reveal([]message.Message{summary, first}, []message.Message{note, first, note})
+	require.Equal(t, []message.Message{summary, first, note}, got)
+}
