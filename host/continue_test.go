@@ -237,3 +237,38 @@ func TestInvisibleMessages(t *testing.T) {
 	_, err = h.Begin(t.Context(), ref("empty"), message.Message{}, nil)
 	require.ErrorIs(t, err, host.ErrNothingToContinue)
 }
+
+// A request is never empty: where the engine wants nothing sent, and the turn has nothing of
+// its own, the last message goes.
+func TestContinueWithAnEmptyAssembly(t *testing.T) {
+	t.Parallel()
+	h, m, _ := setUp(t, 0, func(p *probe, _ *host.Options) {
+		p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult {
+			return ce.AssembleResult{Messages: []message.Message{}}
+		}
+	}, hosttest.Reply("one"), hosttest.Reply("two"))
+	_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	_, err = h.Run(t.Context(), ref("s"), message.Message{}, nil)
+	require.NoError(t, err)
+	require.Contains(t, saidAll(m.Requests()[1].Messages), "a:one")
+}
+
+// Each hook is told of by its own name and outcome: a failing maintenance is no failing
+// delivery.
+func TestEventsNameTheHookThatFailed(t *testing.T) {
+	t.Parallel()
+	h, _, _ := setUp(t, everyHook, func(p *probe, _ *host.Options) {
+		p.Fail("maintain", hosttest.Fine, hosttest.Failing)
+	}, hosttest.Reply("ok"))
+	out, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	var got []string
+	for _, e := range out.Events {
+		got = append(got, e.Operation+" "+e.Engine+" "+e.Outcome)
+	}
+	require.Equal(t, []string{
+		"maintain alpha ok", "bootstrap alpha ok", "tools alpha ok", "assemble alpha ok", "model alpha ok",
+		"commitTurn alpha ok", "maintain legacy fallback",
+	}, got)
+}
