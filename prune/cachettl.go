@@ -53,7 +53,7 @@ func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
 	defer p.mu.Unlock()
 	p.asked = modelName(in)
 	if len(ms) == 0 {
-		return ms
+		return slices.Clip(ms)
 	}
 	out := p.project(ms, in)
 	if !eligible || !p.expired(in) {

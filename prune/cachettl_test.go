@@ -229,13 +229,36 @@ func TestCacheTTLRestoreRefusesNonsense(t *testing.T) {
 	p := prune.CacheTTL(nil)
 	require.Nil(t, p.Snapshot())
 	require.Error(t, p.Restore([]byte("{")))
-	require.NoError(t, p.Restore([]byte("null")))
 	p.Observe(message.Usage{}, start)
-	require.NotEmpty(t, p.Snapshot())
+	before := p.Snapshot()
+	require.NotEmpty(t, before)
+	for _, raw := range []string{
+		`null`, `{"results":null}`, `{"touched":null}`, `{"results":{"k":null}}`, `{"results":{"k":{"h":"x","as":"bogus"}}}`,
+		`{"results":{"k":{"h":"","as":"trim"}}}`, `{"touched":{"m":-1}}`,
+	} {
+		require.Error(t, p.Restore([]byte(raw)), raw)
+		require.Equal(t, before, p.Snapshot(), raw)
+	}
 	require.NoError(t, p.Restore(nil))
 	require.Nil(t, p.Snapshot())
 	p.Observe(message.Usage{}, time.Time{})
 	require.Nil(t, p.Snapshot(), "an unknown time says nothing")
+}
+
+func TestParseCacheTTLNamesWhatHasTheWrongType(t *testing.T) {
+	t.Parallel()
+	for key, value := range map[string]string{"ttl": `10`, "keepLastAssistants": `"3"`, "softTrim": `[]`, "tools.allow": `1`, "hardClear.enabled": `"yes"`} {
+		object := `"` + key + `":` + value
+		if outer, inner, nested := strings.Cut(key, "."); nested {
+			object = `"` + outer + `":{"` + inner + `":` + value + `}`
+		}
+		_, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl",` + object + `}`))
+		require.ErrorContains(t, err, `"`+key+`"`)
+		require.False(t, on)
+	}
+	_, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","ttl":null,"keepLastAssistants":null}`))
+	require.NoError(t, err)
+	require.True(t, on)
 }
 
 func TestParseCacheTTL(t *testing.T) {
@@ -247,7 +270,7 @@ func TestParseCacheTTL(t *testing.T) {
 	require.Error(t, err)
 	for ttl, want := range map[string]time.Duration{
 		"10": 10 * time.Minute, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour,
-		"0": -1, "soon": 5 * time.Minute, "-3m": 5 * time.Minute, "": 5 * time.Minute,
+		"9999999d": 5 * time.Minute, "2000000d": 5 * time.Minute, "0": -1, "soon": 5 * time.Minute, "-3m": 5 * time.Minute, "": 5 * time.Minute,
 	} {
 		o, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","ttl":"` + ttl + `"}`))
 		require.NoError(t, err)

@@ -19,9 +19,11 @@ type IDMode string
 const (
 	// IDsAsTheyAre changes nothing.
 	IDsAsTheyAre IDMode = ""
-	// IDsStrict are up to 40 letters and digits; ids of the form functions.name:0 stay.
+	// IDsStrict are up to 40 letters and digits; ids of the form functions.name:0 keep it,
+	// because models that number their calls so count on.
 	IDsStrict IDMode = "strict"
-	// IDsNative is IDsStrict, with toolu_ ids as they are: Anthropic made them.
+	// IDsNative are up to 40 letters and digits, with toolu_ ids of up to 64 characters as
+	// they are: Anthropic made them.
 	IDsNative IDMode = "strict-native"
 	// IDsNine are nine letters and digits, as Mistral wants them.
 	IDsNine IDMode = "strict9"
@@ -40,8 +42,8 @@ const (
 )
 
 var (
-	nativeID   = regexp.MustCompile(`^toolu_[A-Za-z0-9_]+$`)
-	numberedID = regexp.MustCompile(`^functions\.[A-Za-z0-9_-]+:\d+$`)
+	nativeID   = regexp.MustCompile(`^toolu_[A-Za-z0-9_]{1,58}$`)
+	numberedID = regexp.MustCompile(`^(functions\.)([A-Za-z0-9_-]+)(:\d{1,9})$`)
 )
 
 // SanitizeCallID returns what one id becomes, without regard to others; [SanitizeCallIDs]
@@ -61,7 +63,7 @@ func SanitizeCallID(id string, mode IDMode) string {
 		return idHash("sanitized", nineLen)
 	case id == "":
 		return "defaulttoolid"
-	case numberedID.MatchString(id):
+	case mode != IDsNative && numberedID.MatchString(id):
 		return id
 	case plain == "":
 		return "sanitizedtoolid"
@@ -110,11 +112,16 @@ func newIDPass(mode IDMode) *idPass {
 }
 
 // Apply implements Pass.
-func (p *idPass) Apply(ms []message.Message, _ Input) []message.Message {
+func (p *idPass) Apply(ms []message.Message, in Input) []message.Message {
+	out, _ := p.applyFrom(ms, in, 0)
+	return out
+}
+
+func (p *idPass) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
 	if p.mode == IDsAsTheyAre {
-		return ms
+		return slices.Clip(ms), 0
 	}
-	return p.left.run(ms, "", 0, func(_ int, m *message.Message) (message.Message, verdict) {
+	return p.left.runFrom(ms, known, "", edge{}, func(_ int, m *message.Message) (message.Message, verdict) {
 		switch m.Role {
 		case message.RoleAssistant:
 			return p.assistant(m)
@@ -225,6 +232,9 @@ func (p *idPass) unique(seed string) string {
 	if p.mode == IDsNine {
 		return p.firstFree(base, func(i int) string { return idHash(seed+":"+strconv.Itoa(i), nineLen) })
 	}
+	if n := numberedID.FindStringSubmatch(base); n != nil {
+		return p.uniqueNumbered(seed, n[1], n[2], n[3])
+	}
 	base = base[:min(len(base), maxIDLen)]
 	hashed := base[:min(len(base), maxIDLen-idHashLen)] + idHash(seed, idHashLen)
 	return p.firstFree(base, func(i int) string {
@@ -233,6 +243,20 @@ func (p *idPass) unique(seed string) string {
 		}
 		suffix := "x" + strconv.Itoa(i+1)
 		return hashed[:min(len(hashed), maxIDLen-len(suffix))] + suffix
+	})
+}
+
+// uniqueNumbered shortens and varies the name in an id of the form functions.name:0.
+func (p *idPass) uniqueNumbered(seed, start, name, end string) string {
+	with := func(suffix string) string {
+		room := maxIDLen - len(start) - len(suffix) - len(end)
+		return start + name[:min(len(name), room)] + suffix + end
+	}
+	return p.firstFree(with(""), func(i int) string {
+		if i == 0 {
+			return with(idHash(seed, idHashLen))
+		}
+		return with("x" + strconv.Itoa(i+1))
 	})
 }
 

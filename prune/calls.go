@@ -70,6 +70,92 @@ func repairCalls(m *message.Message, usable func(b *message.Block) bool) (messag
 	return withoutForm(out), replaced
 }
 
+// argumentsStep makes the arguments of calls an object, as every provider wants them.
+func argumentsStep(m *message.Message) (message.Message, verdict) {
+	return withCalls(m, func(b *message.Block) {
+		if len(b.Arguments) > 0 {
+			b.Arguments = objectArguments(b.Arguments)
+		}
+	})
+}
+
+// keyArguments holds arguments that are no object in one that is.
+const keyArguments = "arguments"
+
+// objectArguments returns an object itself, and the one that a string holds. Anything else,
+// which the model wrote by mistake and the tool has refused, is shown inside an object.
+func objectArguments(raw json.RawMessage) json.RawMessage {
+	if isObject(raw) {
+		return raw
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && isObject(json.RawMessage(text)) {
+		return json.RawMessage(text)
+	}
+	value := any(raw)
+	if !json.Valid(raw) {
+		value = string(raw)
+	}
+	wrapped, err := json.Marshal(map[string]any{keyArguments: value})
+	if err != nil {
+		return json.RawMessage("{}") // cannot be: a string or valid JSON
+	}
+	return wrapped
+}
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
+}
+
+// withCalls returns m with its calls as change leaves them.
+func withCalls(m *message.Message, change func(b *message.Block)) (message.Message, verdict) {
+	if m.Role != message.RoleAssistant {
+		return *m, kept
+	}
+	out, changed := *m, false
+	for i := range m.Content {
+		if !isAnyCall(m.Content[i].Type) {
+			continue
+		}
+		b := m.Content[i]
+		if change(&b); b.Name == m.Content[i].Name && bytes.Equal(b.Arguments, m.Content[i].Arguments) {
+			continue
+		}
+		if !changed {
+			out.Content, changed = slices.Clone(m.Content), true
+		}
+		out.Content[i] = b
+	}
+	if !changed {
+		return *m, kept
+	}
+	return withoutForm(out), replaced
+}
+
+// nameStep writes an underscore where a tool's name has a character that the provider's
+// names have not, in calls and their results.
+func (p *cleaner) nameStep(m *message.Message) (message.Message, verdict) {
+	if !p.plainNames {
+		return *m, kept
+	}
+	if m.Role == message.RoleToolResult {
+		out := *m
+		if out.ToolName = plainName(m.ToolName); out.ToolName == m.ToolName {
+			return *m, kept
+		}
+		return out, replaced
+	}
+	return withCalls(m, func(b *message.Block) { b.Name = plainName(b.Name) })
+}
+
+func plainName(name string) string {
+	if !strings.ContainsAny(name, ".:") {
+		return name
+	}
+	return strings.NewReplacer(".", "_", ":", "_").Replace(name)
+}
+
 // isAnyCall also knows the spellings of other providers' logs.
 func isAnyCall(t message.BlockType) bool {
 	switch t {

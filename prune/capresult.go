@@ -2,6 +2,7 @@ package prune
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -112,12 +113,16 @@ func capResult(m message.Message, limit, minKeep int, note notice) message.Messa
 }
 
 // fitResult is capResult with the limit kept whatever the number of texts: short ones stay
-// and the longer ones share what is left evenly.
+// and the longer ones share what is left evenly. Where a share would not even hold the
+// notice, they become one text.
 func fitResult(m message.Message, limit, minKeep int, note notice) message.Message {
 	if m.Role != message.RoleToolResult || !overLimit(&m, limit) {
 		return m
 	}
 	room := evenShare(&m, limit)
+	if room < note.floor() {
+		return withOneText(m, truncate(joinedText(&m), limit, min(minKeep, limit/2), note))
+	}
 	m.Content = slices.Clone(m.Content)
 	for i := range m.Content {
 		if b := &m.Content[i]; isText(b) {
@@ -125,6 +130,38 @@ func fitResult(m message.Message, limit, minKeep int, note notice) message.Messa
 		}
 	}
 	return withoutForm(m)
+}
+
+// withOneText returns m with text where its first text was and no other text: providers
+// refuse empty ones.
+func withOneText(m message.Message, text string) message.Message {
+	out := make([]message.Block, 0, len(m.Content))
+	first := true
+	for _, b := range m.Content {
+		switch {
+		case !isText(&b):
+		case first:
+			b.Text, first = text, false
+		case b.Type == message.BlockText:
+			continue
+		default: // the block itself answers a call
+			b.Text = ""
+		}
+		out = append(out, b)
+	}
+	m.Content = out
+	return withoutForm(m)
+}
+
+// joinedText is all texts of m, one after the other on lines of their own.
+func joinedText(m *message.Message) string {
+	var texts []string
+	for i := range m.Content {
+		if isText(&m.Content[i]) {
+			texts = append(texts, m.Content[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // evenShare is the length to which the texts of m must be cut to be limit together.

@@ -22,22 +22,39 @@ const maxImageBytes = 5 << 20
 // A cleaner is the first pass of Hygiene: what a provider refuses or a model must not see
 // in single messages goes. See [Hygiene] for the rules.
 type cleaner struct {
-	left leftPass
+	plainNames bool // tool names may have neither dots nor colons
+	left       leftPass
 }
 
 // Apply implements Pass.
-func (p *cleaner) Apply(ms []message.Message, _ Input) []message.Message {
+func (p *cleaner) Apply(ms []message.Message, in Input) []message.Message {
+	out, _ := p.applyFrom(ms, in, 0)
+	return out
+}
+
+func (p *cleaner) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
 	ask := unknownAsk
-	out := p.left.run(ms, "", 0, func(i int, m *message.Message) (message.Message, verdict) {
+	out, stays := p.left.runFrom(ms, known, "", edge{}, func(i int, m *message.Message) (message.Message, verdict) {
 		if ask == unknownAsk || m.Role != message.RoleToolResult {
 			ask = askOf(ms, i)
 		}
 		if ms[ask].Failed() && hasCalls(&ms[ask]) {
 			return *m, dropped
 		}
-		return chain(m, replayStep, callStep, contentStep, detailsStep)
+		return chain(m, replayStep, customStep, callStep, argumentsStep, p.nameStep, contentStep, detailsStep)
 	})
-	return out[:len(out)-failedTail(out)]
+	return slices.Clip(out[:len(out)-failedTail(out)]), stays
+}
+
+// customStep is for messages that become user messages as they are: what a user message may
+// not hold goes, and the message with it when nothing is left.
+func customStep(m *message.Message) (message.Message, verdict) {
+	if m.Role != message.RoleCustom {
+		return *m, kept
+	}
+	return chain(m, imageStep, func(m *message.Message) (message.Message, verdict) {
+		return filtered(m, func(b *message.Block) bool { return b.Type != message.BlockText || !isBlank(b.Text) })
+	})
 }
 
 const unknownAsk = -1
@@ -80,7 +97,7 @@ func hasCalls(m *message.Message) bool {
 // returns ms itself when nothing changes.
 func CleanReplay(ms []message.Message) []message.Message {
 	out := rewriteAll(ms, func(_ int, m *message.Message) (message.Message, verdict) { return replayStep(m) })
-	return out[:len(out)-failedTail(out)]
+	return slices.Clip(out[:len(out)-failedTail(out)])
 }
 
 func replayStep(m *message.Message) (message.Message, verdict) {

@@ -18,6 +18,8 @@ type listGen struct {
 	// plain leaves out what providers refuse: blank texts, silent replies, failures,
 	// reasoning and images.
 	plain bool
+	// rich adds images and signed reasoning to a plain list.
+	rich bool
 	// resultSize is the longest tool result in characters. 0: 60.
 	resultSize int
 }
@@ -65,6 +67,9 @@ func (g listGen) unit(t *rapid.T, calls *int, wantUser bool) []message.Message {
 
 func (g listGen) user(t *rapid.T) message.Message {
 	m := message.User("go on " + drawText(t, 60))
+	if g.rich && rapid.Bool().Draw(t, "image") {
+		m.Content = append(m.Content, message.Image("iVBORw0KGgoAAAA", "image/png"))
+	}
 	if g.plain {
 		return m
 	}
@@ -82,6 +87,9 @@ func (g listGen) user(t *rapid.T) message.Message {
 func (g listGen) answer(t *rapid.T) message.Message {
 	m := message.Assistant(message.Text("well, " + drawText(t, 60)))
 	m.StopReason = message.StopEnd
+	if g.rich && rapid.Bool().Draw(t, "thinks") {
+		m.Content = append([]message.Block{message.Thinking("hm", "c2ln")}, m.Content...)
+	}
 	if g.plain {
 		return m
 	}
@@ -110,6 +118,9 @@ func (g listGen) round(t *rapid.T, calls *int) []message.Message {
 	ask.StopReason = message.StopToolUse
 	if rapid.Bool().Draw(t, "says") {
 		ask.Content = append(ask.Content, message.Text("let me see"))
+	}
+	if g.rich && rapid.Bool().Draw(t, "thinks") {
+		ask.Content = append(ask.Content, message.Thinking("hm", "c2ln"))
 	}
 	if !g.plain {
 		if rapid.IntRange(0, 3).Draw(t, "thinks") == 0 {

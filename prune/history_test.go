@@ -94,18 +94,19 @@ func TestHistoryImages(t *testing.T) {
 		}
 	}
 	var ms []message.Message
-	for range 5 {
+	for range 7 {
 		ms = append(ms, shot()...)
 	}
 	pass := prune.HistoryImages()
 	out := pass.Apply(ms, prune.Input{})
 	require.Equal(t, "see [seen media] [seen media]\n"+prune.SeenImageText, out[0].Text())
 	require.Equal(t, prune.SeenImageText, out[2].Text())
-	require.Equal(t, ms[4:], out[4:], "the last three completed turns and the open one keep theirs")
+	require.Equal(t, prune.SeenImageText, out[8].Content[1].Text)
+	require.Equal(t, ms[10:], out[10:], "the last three completed turns and the open one keep theirs, and what is not enough for another batch")
 	require.Equal(t, message.BlockImage, ms[0].Content[1].Type)
 
 	grown := append(message.Clone(ms), message.Assistant(message.Text("more")))
 	require.True(t, equalLists(out, pass.Apply(grown, prune.Input{})[:len(out)]), "nothing changes within a turn")
-	few := ms[:16]
+	few := ms[:20]
 	require.True(t, sameList(few, prune.HistoryImages().Apply(few, prune.Input{})))
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -17,14 +18,15 @@ type Policy string
 const (
 	// PolicyCommon pairs calls with results and removes what no provider takes.
 	PolicyCommon Policy = ""
-	// PolicyAnthropic also wants turns to alternate and reasoning to be signed.
+	// PolicyAnthropic also wants turns to alternate, a user message first, call ids and tool
+	// names of its alphabet, and reasoning to be signed.
 	PolicyAnthropic Policy = "anthropic"
 	// PolicyGemini also wants turns to alternate, a user message first and plain call ids.
 	PolicyGemini Policy = "gemini"
 	// PolicyOpenAIChat is for chat completions and providers that copy them: plain call
-	// ids, a user message first, no reasoning of earlier turns.
+	// ids and tool names, a user message first, no reasoning of earlier turns.
 	PolicyOpenAIChat Policy = "openai-chat"
-	// PolicyOpenAIResponses is for the Responses API: plain call ids.
+	// PolicyOpenAIResponses is for the Responses API: plain call ids and tool names.
 	PolicyOpenAIResponses Policy = "openai-responses"
 	// PolicyMistral is PolicyOpenAIChat with call ids of nine characters.
 	PolicyMistral Policy = "mistral"
@@ -74,6 +76,7 @@ func PolicyFor(provider, api string) Policy {
 // policyRules are the differences between policies.
 type policyRules struct {
 	ids              IDMode
+	plainNames       bool // tool names have neither dots nor colons
 	signedThinking   bool // reasoning comes with a signature or not at all
 	base64Signatures bool // signatures of other shape are refused
 	dropReasoning    bool // the reasoning of earlier turns is refused
@@ -85,15 +88,15 @@ type policyRules struct {
 func (p Policy) rules() policyRules {
 	switch p {
 	case PolicyAnthropic:
-		return policyRules{ids: IDsNative, signedThinking: true, alternate: true}
+		return policyRules{ids: IDsNative, plainNames: true, signedThinking: true, userFirst: true, alternate: true}
 	case PolicyGemini:
 		return policyRules{ids: IDsStrict, base64Signatures: true, userFirst: true, mergeAssistants: true}
 	case PolicyOpenAIChat:
-		return policyRules{ids: IDsStrict, dropReasoning: true, userFirst: true, alternate: true}
+		return policyRules{ids: IDsStrict, plainNames: true, dropReasoning: true, userFirst: true, alternate: true}
 	case PolicyOpenAIResponses:
-		return policyRules{ids: IDsStrict}
+		return policyRules{ids: IDsStrict, plainNames: true}
 	case PolicyMistral:
-		return policyRules{ids: IDsNine, dropReasoning: true, userFirst: true, alternate: true}
+		return policyRules{ids: IDsNine, plainNames: true, dropReasoning: true, userFirst: true, alternate: true}
 	}
 	return policyRules{}
 }
@@ -126,8 +129,8 @@ func Hygiene(policy Policy) []Pass {
 	}
 	r := policy.rules()
 	passes := []Pass{
-		&cleaner{},
-		&quietPass{},
+		&cleaner{plainNames: r.plainNames},
+		newQuietPass(),
 		&thinkingPass{rules: r},
 		passFunc(func(ms []message.Message, _ Input) []message.Message {
 			out, _ := message.RepairPairs(ms, nil)
@@ -137,11 +140,12 @@ func Hygiene(policy Policy) []Pass {
 	if r.ids != IDsAsTheyAre {
 		passes = append(passes, newIDPass(r.ids))
 	}
-	return append(passes,
+	passes = append(passes,
 		&usagePass{},
 		passFunc(func(ms []message.Message, _ Input) []message.Message { return message.ForModel(ms) }),
 		passFunc(func(ms []message.Message, _ Input) []message.Message { return r.order(ms) }),
 	)
+	return []Pass{newChain(passes...)}
 }
 
 // autoHygiene is Hygiene for PolicyAuto.
@@ -164,8 +168,10 @@ func (p *autoHygiene) passes(policy Policy) []Pass {
 	return p.by[policy]
 }
 
-// order puts turns in the order that the provider wants.
+// order puts turns in the order that the provider wants. Failed answers at the end go once
+// more: what followed them may have gone meanwhile.
 func (r policyRules) order(ms []message.Message) []message.Message {
+	ms = ms[:len(ms)-failedTail(ms)]
 	if r.userFirst {
 		ms = userFirst(ms)
 	}
@@ -201,20 +207,24 @@ type usagePass struct {
 }
 
 // Apply implements Pass.
-func (p *usagePass) Apply(ms []message.Message, _ Input) []message.Message {
-	last := -1
+func (p *usagePass) Apply(ms []message.Message, in Input) []message.Message {
+	out, _ := p.applyFrom(ms, in, 0)
+	return out
+}
+
+func (p *usagePass) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
+	last, at := -1, time.Time{}
 	for i := len(ms) - 1; i >= 0 && last < 0; i-- {
 		if ms[i].Role == message.RoleCompactionSummary {
 			last = i
 		}
 	}
-	if last < 0 {
-		return ms
+	if last >= 0 {
+		at = ms[last].Timestamp
 	}
-	at := ms[last].Timestamp
 	of := strconv.Itoa(last) + " " + strconv.FormatInt(at.UnixMilli(), 10)
-	return p.left.run(ms, of, 0, func(i int, m *message.Message) (message.Message, verdict) {
-		old := i < last || !at.IsZero() && !m.Timestamp.IsZero() && !m.Timestamp.After(at)
+	return p.left.runFrom(ms, known, of, edge{}, func(i int, m *message.Message) (message.Message, verdict) {
+		old := i < last || last >= 0 && !at.IsZero() && !m.Timestamp.IsZero() && !m.Timestamp.After(at)
 		if m.Role != message.RoleAssistant || m.Usage == nil || !old {
 			return *m, kept
 		}

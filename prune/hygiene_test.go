@@ -111,8 +111,9 @@ func TestHygieneFillsResults(t *testing.T) {
 
 func TestHygieneDropsQuietHeartbeats(t *testing.T) {
 	t.Parallel()
-	quiet := []message.Message{message.User("heartbeat"), calling("c1"), answering("c1", "r"), message.Assistant(message.Text("**HEARTBEAT_OK**"))}
-	loud := []message.Message{message.User("heartbeat"), message.Assistant(message.Text("The disk is full.")), message.Assistant(message.Text("HEARTBEAT_OK"))}
+	ask := message.User("Look around. If all is well, say HEARTBEAT_OK.")
+	quiet := []message.Message{ask, calling("c1"), answering("c1", "r"), message.Assistant(message.Text("**HEARTBEAT_OK**"))}
+	loud := []message.Message{ask, message.Assistant(message.Text("The disk is full.")), message.Assistant(message.Text("HEARTBEAT_OK"))}
 	out := hygiene(prune.PolicyCommon, prune.Input{}, append(append(quiet, loud...), quiet...)...)
 	require.Equal(t, "uaauata", roles(out), "the last turn is not over")
 }
@@ -131,7 +132,7 @@ func TestHygieneOrdersTurns(t *testing.T) {
 		{prune.PolicyCommon, "aauuu"},
 		{prune.PolicyOpenAIResponses, "aauuu"},
 		{prune.PolicyGemini, "uauuu"},
-		{prune.PolicyAnthropic, "au"},
+		{prune.PolicyAnthropic, "uau"},
 		{prune.PolicyOpenAIChat, "uau"},
 		{prune.PolicyMistral, "uau"},
 		{"unheard of", "aauuu"},
@@ -140,9 +141,9 @@ func TestHygieneOrdersTurns(t *testing.T) {
 		require.Equal(t, tt.want, roles(hygiene(tt.policy, prune.Input{}, a, b, u, custom, v)), "%s", tt.policy)
 	}
 	out := hygiene(prune.PolicyAnthropic, prune.Input{}, a, b, u, v)
-	require.Equal(t, []string{"ka", "kv"}, []string{out[0].Key, out[1].Key})
-	require.Equal(t, "a\nb", out[0].Text())
-	require.Equal(t, message.StopLength, out[0].StopReason)
+	require.Equal(t, []string{"", "ka", "kv"}, []string{out[0].Key, out[1].Key, out[2].Key})
+	require.Equal(t, "a\nb", out[1].Text())
+	require.Equal(t, message.StopLength, out[1].StopReason)
 }
 
 func TestSpec02_9_36_CallIDs(t *testing.T) {
@@ -338,7 +339,7 @@ func TestPolicyAutoFollowsTheModel(t *testing.T) {
 	passes := prune.Hygiene(prune.PolicyAuto)
 	for _, tt := range []struct{ api, roles, id string }{
 		{"google-generative-ai", "uauat", "call1"},
-		{"anthropic-messages", "auat", "call1"},
+		{"anthropic-messages", "uauat", "call1"},
 		{"mistral-conversations", "uauat", prune.SanitizeCallID("call_1", prune.IDsNine)},
 		{"", "auat", "call_1"},
 	} {

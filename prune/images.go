@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -15,24 +16,82 @@ const keepImageTurns = 3
 var mediaReference = regexp.MustCompile(
 	`(?i)\[media attached(?:\s+\d+/\d+)?:\s*[^\]]+\]|\[image:\s*source:\s*[^\]]+\]|\bmedia://inbound/[^\]\s/\\]+`)
 
+// imageBatch is how many messages with images or media lose them at once.
+const imageBatch = 5
+
 // HistoryImages returns the pass that replaces images, and references to media in texts,
-// of user messages and tool results that the model has worked on: all before the last
-// three completed turns. A turn is complete when the next user message follows an answer,
-// so nothing changes within a turn.
+// of user messages, custom messages and tool results that the model has worked on: those
+// before the last three completed turns. A turn is complete when the next message that the
+// model sees as the user's follows an answer, so nothing changes within a turn.
+//
+// Messages lose them in batches of five, the oldest first, so that the beginning of the list
+// stays the same for a while; up to four messages of earlier turns keep theirs meanwhile.
 func HistoryImages() Pass { return &historyImages{} }
 
 type historyImages struct {
-	left leftPass
+	mu   sync.Mutex
+	memo memo
+	upTo []int // how many messages have media, up to and with each of memo
+	edge int   // how many messages of memo lose their media
 }
 
 // Apply implements Pass.
 func (p *historyImages) Apply(ms []message.Message, _ Input) []message.Message {
-	past := pastTurns(ms, keepImageTurns)
-	return p.left.run(ms, "", past, func(i int, m *message.Message) (message.Message, verdict) {
-		if i < past && (m.Role == message.RoleUser || m.Role == message.RoleToolResult) {
-			return withoutMedia(*m)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.memo.prefix(ms)
+	p.count(ms, n)
+	edge := p.edgeOf(pastTurns(ms, keepImageTurns))
+	if edge != p.edge {
+		n = min(n, edge, p.edge)
+	}
+	p.edge = edge
+	p.memo.cut(n)
+	for i := n; i < len(ms); i++ {
+		m, v := ms[i], kept
+		if i < edge && mayHoldMedia(&ms[i]) {
+			m, v = withoutMedia(m)
 		}
-		return *m, kept
+		p.memo.add(ms[i], m, v)
+	}
+	return p.memo.result(ms)
+}
+
+// count brings upTo up to date for a list whose first n messages it knows.
+func (p *historyImages) count(ms []message.Message, n int) {
+	p.upTo = p.upTo[:n]
+	all := 0
+	if n > 0 {
+		all = p.upTo[n-1]
+	}
+	for i := n; i < len(ms); i++ {
+		if mayHoldMedia(&ms[i]) && holdsMedia(&ms[i]) {
+			all++
+		}
+		p.upTo = append(p.upTo, all)
+	}
+}
+
+// edgeOf is the end of the last full batch before message past.
+func (p *historyImages) edgeOf(past int) int {
+	if past == 0 {
+		return 0
+	}
+	batches := p.upTo[past-1] / imageBatch
+	if batches == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearch(p.upTo, batches*imageBatch)
+	return i + 1
+}
+
+func mayHoldMedia(m *message.Message) bool {
+	return m.Role == message.RoleUser || m.Role == message.RoleToolResult || m.Role == message.RoleCustom
+}
+
+func holdsMedia(m *message.Message) bool {
+	return slices.ContainsFunc(m.Content, func(b message.Block) bool {
+		return b.Type == message.BlockImage || b.Type == message.BlockText && namesMedia(b.Text)
 	})
 }
 
@@ -40,10 +99,10 @@ func (p *historyImages) Apply(ms []message.Message, _ Input) []message.Message {
 func pastTurns(ms []message.Message, keep int) int {
 	complete, ended, answered := 0, false, false
 	for i := len(ms) - 1; i >= 0; i-- {
-		switch ms[i].Role {
-		case message.RoleAssistant:
+		switch {
+		case ms[i].Role == message.RoleAssistant:
 			answered = true
-		case message.RoleUser:
+		case startsTurn(&ms[i]):
 			if ended && answered {
 				complete++
 			}
@@ -81,5 +140,8 @@ func withoutMedia(m message.Message) (message.Message, verdict) {
 }
 
 func namesMedia(s string) bool {
-	return (strings.Contains(s, "://inbound/") || strings.IndexByte(s, '[') >= 0) && mediaReference.MatchString(s)
+	return !isSummary(s) && (strings.Contains(s, "://inbound/") || strings.IndexByte(s, '[') >= 0) && mediaReference.MatchString(s)
 }
+
+// isSummary recognises the text of a summary that has become a user message.
+func isSummary(text string) bool { return strings.Contains(text, "\n<summary>\n") }

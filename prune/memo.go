@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -34,32 +33,18 @@ type memo struct {
 
 // prefix is how much of ms is as it was.
 func (c *memo) prefix(ms []message.Message) int {
+	return c.prefixFrom(ms, 0)
+}
+
+// prefixFrom is prefix where the caller knows that the first known messages of ms are as
+// they were.
+func (c *memo) prefixFrom(ms []message.Message, known int) int {
 	n := min(len(ms), len(c.seen))
-	for i := 0; i < n; {
-		if m := min(n, i+sameRun); identical(ms[i:m], c.seen[i:m]) {
-			i = m
-			continue
-		}
-		if !same(&ms[i], &c.seen[i]) {
-			return i
-		}
+	i := min(n, known)
+	for i < n && same(&ms[i], &c.seen[i]) {
 		i++
 	}
-	return n
-}
-
-// sameRun is how many messages are compared at once.
-const sameRun = 64
-
-// identical reports whether two lists of one length hold the same bytes, and with them the
-// same pointers. c.seen keeps what they point to alive, so equal pointers are equal values;
-// unequal bytes mean nothing. This is ten times faster than comparing field by field.
-func identical(a, b []message.Message) bool {
-	return bytes.Equal(rawBytes(a), rawBytes(b))
-}
-
-func rawBytes(ms []message.Message) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(ms))), uintptr(len(ms))*unsafe.Sizeof(message.Message{}))
+	return i
 }
 
 // cut forgets what follows the first n messages.
@@ -140,10 +125,11 @@ func (c *memo) add(m message.Message, to message.Message, v verdict) {
 	}
 }
 
-// result is the rewritten list: ms itself, which seen must equal, when nothing changed.
+// result is the rewritten list: ms itself, which seen must equal, when nothing changed. An
+// append to it copies, so it reaches neither the memo nor what follows ms in its array.
 func (c *memo) result(ms []message.Message) []message.Message {
 	if c.changed == 0 {
-		return ms
+		return slices.Clip(ms)
 	}
 	c.shared = true
 	return slices.Clip(c.out)

@@ -78,15 +78,7 @@ func (s shrink) apply(m message.Message, note notice) message.Message {
 	if !s.drop {
 		return capResult(m, s.limit, 0, note)
 	}
-	room := s.limit
-	m.Content = slices.Clone(m.Content)
-	for i := range m.Content {
-		if b := &m.Content[i]; isText(b) {
-			b.Text = head(droppedNotice(note.entry), room)
-			room -= unitLen(b.Text)
-		}
-	}
-	return withoutForm(m)
+	return withOneText(m, head(droppedNotice(note.entry), s.limit))
 }
 
 func droppedNotice(entry string) string {
@@ -189,7 +181,7 @@ func (s *shortener) capAll() {
 	}
 	s.Exceeded = true
 	current := slices.Clone(s.out)
-	k := shrinker{ms: current, sizes: s.sizes, noteOf: noteChooser(current, s.sizes, s.AggregateChars)}
+	k := shrinker{ms: current, sizes: s.sizes, noteOf: noteChooser(current, s.sizes, s.AggregateChars), least: leastDropped}
 	plan, _ := k.plan(need)
 	touched := make(map[int]bool)
 	for _, step := range plan {

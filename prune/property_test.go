@@ -248,28 +248,33 @@ func requireValid(t *rapid.T, policy prune.Policy, ms []message.Message) {
 }
 
 // TestPropertyPrefixIsStable lets a session grow turn by turn: what was sent stays the
-// beginning of what is sent next, unless the passes made a new decision about old results.
+// beginning of what is sent next, unless the passes made a new decision about old results,
+// a batch of images went, or a turn ended of which a policy refuses the reasoning.
 func TestPropertyPrefixIsStable(t *testing.T) {
 	t.Parallel()
 	for _, policy := range policies() {
 		t.Run("policy "+string(policy), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				ms := listGen{units: 24, plain: true, resultSize: 3000}.draw(t)
+				ms := listGen{units: 24, plain: true, resultSize: 3000, rich: true}.draw(t)
 				results := prune.ToolResults(&prune.ToolResultOptions{MaxChars: 900, AggregateChars: 3000}).(prune.Stateful)
 				ttl := prune.CacheTTL(&prune.CacheTTLOptions{SoftRatio: -1, HardRatio: -1, MinPrunable: -1})
-				all := append([]prune.Pass{ttl, results}, prune.Hygiene(policy)...)
+				all := append([]prune.Pass{prune.HistoryImages(), ttl, results}, prune.Hygiene(policy)...)
 				in := testInput()
 				var sent []message.Message
-				state := ""
+				state, images := "", 0
 				for u := range message.Units(ms) {
 					out := prune.Apply(ms[:u.End:u.End], in, all...)
 					now := string(results.Snapshot()) + string(ttl.Snapshot())
-					if now == state {
+					seen := strings.Count(join(out), prune.SeenImageText)
+					if now == state && seen == images && !(dropsReasoning(policy) && ms[u.Start].Role == message.RoleUser) {
 						require.GreaterOrEqual(t, len(out), len(sent))
 						require.True(t, equalLists(sent, out[:len(sent)]), "%s", cmp.Diff(texts(sent), texts(out[:len(sent)])))
 					}
-					sent, state = message.Clone(out), now
+					if seen != images {
+						require.GreaterOrEqual(t, seen, images+5, "a whole batch, or none")
+					}
+					sent, state, images = message.Clone(out), now, seen
 					if rapid.Bool().Draw(t, "succeeds") {
 						ttl.Observe(message.Usage{}, in.Now)
 						state = string(results.Snapshot()) + string(ttl.Snapshot())
@@ -279,6 +284,11 @@ func TestPropertyPrefixIsStable(t *testing.T) {
 			})
 		})
 	}
+}
+
+// dropsReasoning is for providers that want only the reasoning of the turn that is open.
+func dropsReasoning(policy prune.Policy) bool {
+	return policy == prune.PolicyOpenAIChat || policy == prune.PolicyMistral
 }
 
 // TestPropertySnapshotRestores: another process sends the same bytes.

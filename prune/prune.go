@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -14,6 +15,7 @@ import (
 //   - Applied to its own result it changes nothing.
 //   - Given a list in which every call has its result, it returns such a list.
 //   - The result may share memory with ms and with earlier results: treat it as read-only.
+//     Appending to it is safe: it has no room behind its last message.
 type Pass interface {
 	Apply(ms []message.Message, in Input) []message.Message
 }
@@ -58,11 +60,13 @@ func Apply(ms []message.Message, in Input, passes ...Pass) []message.Message {
 	for _, p := range passes {
 		ms = p.Apply(ms, in)
 	}
-	return ms
+	return slices.Clip(ms)
 }
 
 // A passFunc is a pass without memory.
 type passFunc func(ms []message.Message, in Input) []message.Message
 
 // Apply implements Pass.
-func (f passFunc) Apply(ms []message.Message, in Input) []message.Message { return f(ms, in) }
+func (f passFunc) Apply(ms []message.Message, in Input) []message.Message {
+	return slices.Clip(f(ms, in))
+}

@@ -51,9 +51,10 @@ func lastAssistant(ms []message.Message) int {
 	return -1
 }
 
+// lastUser finds the last message that the provider sees as the user's.
 func lastUser(ms []message.Message) int {
 	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role == message.RoleUser {
+		if startsTurn(&ms[i]) {
 			return i
 		}
 	}
@@ -68,14 +69,19 @@ type thinkingPass struct {
 
 // Apply implements Pass.
 func (p *thinkingPass) Apply(ms []message.Message, in Input) []message.Message {
+	out, _ := p.applyFrom(ms, in, 0)
+	return out
+}
+
+func (p *thinkingPass) applyFrom(ms []message.Message, in Input, known int) ([]message.Message, int) {
 	turn := thinkingTurn{rules: p.rules, in: in, ms: ms, latest: lastAssistant(ms), user: lastUser(ms), compacted: lastCompaction(ms)}
 	turn.open = turn.latest >= 0 && (turn.latest == len(ms)-1 || turn.latest > turn.user)
-	edge := turn.latest
-	if turn.user >= 0 {
-		edge = min(edge, turn.user)
+	at := edge{
+		at: max(0, min(turn.latest, turn.user)),
+		as: strconv.Itoa(turn.latest) + " " + strconv.Itoa(turn.user) + " " + strconv.FormatBool(turn.open),
 	}
 	of := modelName(in) + "/" + in.API + "/" + strconv.FormatInt(turn.compacted, 10)
-	return p.left.run(ms, of, max(0, edge), turn.step)
+	return p.left.runFrom(ms, known, of, at, turn.step)
 }
 
 // A thinkingTurn is what one list tells about its reasoning.

@@ -2,6 +2,7 @@ package prune
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -97,7 +98,7 @@ func (p *toolResults) extend(ms []message.Message, e tokens.Estimator) {
 func (p *toolResults) rewrite(m *message.Message, e tokens.Estimator) (message.Message, int) {
 	out := *m
 	if s, ok := p.decided(m); ok {
-		out = shrink{limit: s.Limit, drop: s.Drop, even: true}.apply(out, notice{entry: m.Key, brief: s.Brief})
+		out = shrink{limit: min(s.Limit, p.limit), drop: s.Drop, even: true}.apply(out, notice{entry: m.Key, brief: s.Brief})
 	} else if overLimit(m, p.limit) {
 		out = fitResult(out, p.limit, minKeepChars, notice{entry: m.Key})
 		if e.Message(out) > e.Message(*m) {
@@ -194,15 +195,23 @@ func (p *toolResults) Restore(b []byte) error {
 			return fmt.Errorf("restoring tool result state: %w", err)
 		}
 	}
+	if state == nil {
+		return fmt.Errorf("restoring tool result state: %w", errNoObject)
+	}
+	for id, s := range state {
+		if s.Sum == "" || s.Limit < leastDropped {
+			return fmt.Errorf("restoring tool result state: %q has no sum or the impossible length %d", id, s.Limit)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut(0)
 	p.shrunk = state
-	if state == nil {
-		p.shrunk = map[string]shrunkResult{}
-	}
 	return nil
 }
+
+// errNoObject is for states that are null where an object belongs.
+var errNoObject = errors.New("null is no object")
 
 // identity names a tool result in its session: its key, else what is likely its own.
 func identity(m *message.Message) string {

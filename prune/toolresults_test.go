@@ -202,9 +202,14 @@ func TestToolResultsRestoreRefusesNonsense(t *testing.T) {
 	before := pass.Snapshot()
 	require.Error(t, pass.Restore([]byte("[")))
 	require.Equal(t, before, pass.Snapshot())
+	for _, raw := range []string{
+		`null`, `{"k":null}`, `{"k":{"h":"x"}}`, `{"k":{"h":"x","n":-5}}`, `{"k":{"h":"x","n":1}}`, `{"k":{"n":50}}`, `{"k":{"h":"x","n":1e99}}`,
+	} {
+		require.Error(t, pass.Restore([]byte(raw)), raw)
+		require.Equal(t, before, pass.Snapshot(), raw)
+	}
 	require.NoError(t, pass.Restore(nil))
 	require.Empty(t, pass.Snapshot())
-	require.NoError(t, pass.Restore([]byte("null")))
 	pass.Apply(exchanges(6, strings.Repeat("r", 900)), prune.Input{})
 }
 

@@ -2,6 +2,7 @@ package prune
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -162,13 +163,16 @@ func globMatch(pattern, s string) bool {
 }
 
 // ParseCacheTTL reads the documented contextPruning configuration object. on is false when
-// its mode is not cache-ttl. Numbers out of range are clamped. A lifetime is written as for
-// time.ParseDuration, with d for days and minutes where no unit is given; one that cannot
-// be read keeps the default.
+// its mode is not cache-ttl.
+//
+// Numbers out of range are clamped. A lifetime is a string as for time.ParseDuration, with d
+// for days and minutes where no unit is given; one that cannot be read keeps the default.
+// null is as good as absent. A value of another JSON type, such as a number for ttl or a
+// string for keepLastAssistants, is an error that names its key, and nothing is read.
 func ParseCacheTTL(raw json.RawMessage) (opts CacheTTLOptions, on bool, err error) {
 	var c ttlConfig
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return CacheTTLOptions{}, false, fmt.Errorf("reading context pruning: %w", err)
+		return CacheTTLOptions{}, false, fmt.Errorf("reading context pruning: %w", typeError(err))
 	}
 	if c.Mode != "cache-ttl" {
 		return CacheTTLOptions{}, false, nil
@@ -189,6 +193,15 @@ func ParseCacheTTL(raw json.RawMessage) (opts CacheTTLOptions, on bool, err erro
 		o.TTL = ttl
 	}
 	return o, true, nil
+}
+
+// typeError names the key that has a value of the wrong type.
+func typeError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return err
+	}
+	return fmt.Errorf("%q cannot be a %s: %w", wrong.Field, wrong.Value, err)
 }
 
 type ttlConfig struct {
@@ -244,16 +257,17 @@ func lifetime(s string) (time.Duration, bool) {
 	if err != nil {
 		d, err = time.ParseDuration(s + "m")
 	}
+	unit := time.Duration(1)
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		d, err = time.ParseDuration(days + "h")
-		d *= 24
+		unit = 24
 	}
 	switch {
-	case err != nil || d < 0:
+	case err != nil || d < 0 || d > math.MaxInt64/unit:
 		return 0, false
 	case d == 0:
 		return -1, true
 	default:
-		return d, true
+		return d * unit, true
 	}
 }

@@ -65,6 +65,24 @@ func (s *ttlState) forget(ms []message.Message) bool {
 	return len(s.Results) < had
 }
 
+// check refuses a state that no pass can have.
+func (s *ttlState) check() error {
+	if s.Touched == nil || s.Results == nil {
+		return errNoObject
+	}
+	for model, at := range s.Touched {
+		if at < 0 {
+			return fmt.Errorf("the request to %q has the impossible time %d", model, at)
+		}
+	}
+	for id, r := range s.Results {
+		if r.Sum == "" || r.How != trimmed && r.How != cleared {
+			return fmt.Errorf("%q has no sum or is shown as %q", id, r.How)
+		}
+	}
+	return nil
+}
+
 // Snapshot implements Stateful.
 func (p *cacheTTL) Snapshot() []byte {
 	p.mu.Lock()
@@ -83,15 +101,16 @@ func (p *cacheTTL) Snapshot() []byte {
 func (p *cacheTTL) Restore(b []byte) error {
 	state := newTTLState()
 	if len(b) > 0 {
-		if err := json.Unmarshal(b, &state); err != nil {
+		read := &state
+		if err := json.Unmarshal(b, &read); err != nil {
 			return fmt.Errorf("restoring pruning state: %w", err)
 		}
+		if read == nil {
+			return fmt.Errorf("restoring pruning state: %w", errNoObject)
+		}
 	}
-	if state.Touched == nil {
-		state.Touched = map[string]int64{}
-	}
-	if state.Results == nil {
-		state.Results = map[string]ttlResult{}
+	if err := state.check(); err != nil {
+		return fmt.Errorf("restoring pruning state: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

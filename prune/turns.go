@@ -9,7 +9,10 @@ import (
 
 // MergeAssistants joins assistant messages that follow each other, for providers that want
 // turns to alternate: the first one's fields, the content of both, and the last one's
-// usage, stop reason and error. It returns ms itself when nothing changes.
+// usage, stop reason and error. Two things are not taken from the first: that it failed,
+// when the last one has calls, and its model, when the last one has reasoning or
+// signatures, which only their own model takes back. It returns ms itself when nothing
+// changes.
 func MergeAssistants(ms []message.Message) []message.Message {
 	return merge(ms, message.RoleAssistant, func(first, next message.Message) message.Message {
 		first.Content = slices.Concat(first.Content, next.Content)
@@ -22,8 +25,19 @@ func MergeAssistants(ms []message.Message) []message.Message {
 		if next.ErrorMessage != "" {
 			first.ErrorMessage = next.ErrorMessage
 		}
+		if hasCalls(&next) && !next.Failed() && first.Failed() {
+			first.StopReason, first.ErrorMessage = next.StopReason, next.ErrorMessage
+		}
+		if isSigned(&next) {
+			first.API, first.Provider, first.Model = next.API, next.Provider, next.Model
+		}
 		return withoutForm(first)
 	})
+}
+
+// isSigned reports whether m holds what is bound to the model that wrote it.
+func isSigned(m *message.Message) bool {
+	return slices.ContainsFunc(m.Content, func(b message.Block) bool { return b.Signature != "" || isThinking(&b) })
 }
 
 // AlternateTurns makes a list as Anthropic wants it: [MergeAssistants], then no calls
