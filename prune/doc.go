@@ -21,8 +21,9 @@
 // Providers cache the beginning of a request. So the same list gives the same result, and
 // a longer list gives a longer result with the same beginning, unless a pass had to leave
 // something out: old results for the [CacheTTL] pass when the cache is cold anyway, the
-// oldest ones when all together are too long, images and reasoning of turns that are over,
-// or turns beyond a limit. What was left out stays so.
+// oldest ones when all together are too long, images of turns that are over, five messages
+// at a time, their reasoning where the provider refuses it, or turns beyond a limit. What
+// was left out stays so.
 //
 // # Sessions
 //

@@ -102,7 +102,9 @@ func (p Policy) rules() policyRules {
 }
 
 // Standard returns the passes that a request needs, in their fixed order: [HistoryImages],
-// [ToolResults] with their defaults, then [Hygiene]. They belong to one session.
+// [ToolResults] with their defaults, then [Hygiene]. They belong to one session. Applied to
+// their own result, with the same Input, they change nothing, unless the results that
+// Hygiene added bring all together above their bound.
 func Standard(policy Policy) []Pass {
 	return append([]Pass{HistoryImages(), ToolResults(nil)}, Hygiene(policy)...)
 }
@@ -111,10 +113,13 @@ func Standard(policy Policy) []Pass {
 // They belong to one session. They take any list and leave only user, assistant and
 // toolResult messages.
 //
-//   - Turns in which a heartbeat got no answer but that all is well go.
+//   - Turns in which a heartbeat got no answer but that all is well go. A heartbeat is a
+//     prompt that names message.HeartbeatReply, or is marked: a custom message of the type
+//     "heartbeat", or a user message whose provenance has that kind.
 //   - Blank texts, silent replies, the host's own notes, reasoning that a length limit cut
 //     off, unfinished calls and the details of results go. Answers that broke off amid their
-//     calls go with the results. What would be empty says so, or goes.
+//     calls go with the results. What would be empty says so, or goes. Arguments that are no
+//     object are put into one, and tools get names that the provider takes.
 //   - Reasoning and signatures of another model go; those of the same one are kept as far
 //     as the policy allows.
 //   - Every call gets its one result (message.RepairPairs), and ids that the provider takes.
@@ -122,7 +127,8 @@ func Standard(policy Policy) []Pass {
 //   - The rest becomes user messages (message.ForModel), and turns are put in order.
 //
 // An empty list stays empty, and nothing is added but what a provider demands: a result for
-// a call that has none, a text where there would be none, a first user message.
+// a call that has none, a text where there would be none, a first user message. Applied to
+// its own result, with the same Input, Hygiene changes nothing.
 func Hygiene(policy Policy) []Pass {
 	if policy == PolicyAuto {
 		return []Pass{&autoHygiene{by: map[Policy][]Pass{}}}
