@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // A goldenFunc runs one of our functions on a recorded input and reduces the result to the
@@ -88,6 +89,8 @@ type goldenOutcome struct {
 	Detail  string
 	// Equal is set on a deliberate difference that turned out to be none.
 	Equal bool
+	// Unknown is set on a skipped case of a function that nothing here stands for.
+	Unknown bool
 }
 
 // goldenCommand is the golden subcommand.
@@ -105,6 +108,7 @@ func goldenCommand(files []string, w io.Writer) error {
 			count[o.Verdict]++
 			printGolden(w, o)
 		}
+		printUnknown(w, outcomes)
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n",
 		count[verdictPassed], count[verdictFailed], count[verdictSkipped])
@@ -120,6 +124,19 @@ func printGolden(w io.Writer, o goldenOutcome) {
 		fmt.Fprintf(w, "%s: %s: %s:\n%s", o.File, o.Case.Fn, o.Case.Name, o.Detail)
 	case o.Equal:
 		fmt.Fprintf(w, "%s: %s: %s: listed as deliberate but equal\n", o.File, o.Case.Fn, o.Case.Name)
+	}
+}
+
+// printUnknown names the recorded functions of a file that are not compared, each once.
+func printUnknown(w io.Writer, outcomes []goldenOutcome) {
+	cases := map[string]int{}
+	for _, o := range outcomes {
+		if o.Unknown {
+			cases[o.Case.Fn]++
+		}
+	}
+	for _, fn := range slices.Sorted(maps.Keys(cases)) {
+		fmt.Fprintf(w, "%s: %s: no function, %d skipped\n", outcomes[0].File, fn, cases[fn])
 	}
 }
 
@@ -165,7 +182,7 @@ func runGoldenCase(funcs map[string]goldenFunc, c goldenCase) goldenOutcome {
 	o := goldenOutcome{Case: c, Verdict: verdictFailed}
 	fn, ok := funcs[c.Fn]
 	if !ok {
-		o.Verdict, o.Detail = verdictSkipped, "no function of this name"
+		o.Verdict, o.Detail, o.Unknown = verdictSkipped, "no function of this name", true
 		return o
 	}
 	in, err := expand(c.Input)

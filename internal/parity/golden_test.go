@@ -105,7 +105,7 @@ func TestGoldenCommand(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"cases":[{"fn":"noSuchFunction","name":"n"}]}`), 0o600))
 	var out, errOut bytes.Buffer
 	require.Equal(t, 0, run(t.Context(), []string{"golden", path}, &out, &errOut))
-	require.Equal(t, "0 passed, 0 failed, 1 skipped\n", out.String())
+	require.Equal(t, "x.json: noSuchFunction: no function, 1 skipped\n0 passed, 0 failed, 1 skipped\n", out.String())
 	require.Equal(t, 2, run(t.Context(), nil, &out, &errOut))
 	require.Equal(t, 1, run(t.Context(), []string{"golden"}, &out, &errOut))
 }
