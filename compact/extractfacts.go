@@ -129,6 +129,16 @@ func (e *extract) choose(sec section, room int) []string {
 	return out
 }
 
+// dropAsks leaves out the asks that stand word for word in other sections, but for the
+// newest. The room is worth more to names.
+func (e *extract) dropAsks(said map[string]bool) {
+	newest := -1
+	for _, f := range e.facts[secAsks] {
+		newest = max(newest, f.at)
+	}
+	e.facts[secAsks] = slices.DeleteFunc(e.facts[secAsks], func(f fact) bool { return said[f.text] && f.at < newest })
+}
+
 // unique drops repetitions; the best score stays at the first place.
 func unique(facts []fact) []fact {
 	at := map[string]int{}

@@ -202,8 +202,15 @@ func (e *extract) write() string {
 	var b strings.Builder
 	b.WriteString(extractMark + "\n")
 	var chosen [sections][]string
+	said := map[string]bool{}
 	for sec := range sections {
+		if sec == secAsks {
+			e.dropAsks(said)
+		}
 		chosen[sec] = e.choose(sec, e.room*sec.share()/100)
+		for _, line := range chosen[sec] {
+			said[line] = true
+		}
 	}
 	for sec := range sections {
 		writeSection(&b, sec.heading(), bullets(chosen[sec]))

@@ -118,10 +118,23 @@ func bulk(id string) int {
 		return 0
 	case strings.ContainsAny(id, `/\ %`):
 		return 2
-	case strings.Contains(id, "."):
+	case strings.Contains(id, "."), !pureHex.MatchString(id) && !strings.ContainsAny(id, "-_") && digitsIn(id) < manyDigits:
 		return 1
 	}
 	return 0
+}
+
+// manyDigits is how many an id has that is no name of a variable.
+const manyDigits = 4
+
+func digitsIn(s string) int {
+	n := 0
+	for i := range len(s) {
+		if s[i] >= '0' && s[i] <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // fitNames keeps the ids that fit: all of them, or the older half of the room's worth and

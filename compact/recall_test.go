@@ -215,14 +215,17 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// recorded reads the sample session, and the session files that a pattern in
+// recorded reads the sample sessions, and the session files that a pattern in
 // CONTEXTENGINE_RECALL_SESSIONS matches.
 func recorded(t *testing.T) map[string][]message.Message {
 	t.Helper()
 	files, err := filepath.Glob(os.Getenv("CONTEXTENGINE_RECALL_SESSIONS"))
 	require.NoError(t, err)
+	samples, err := filepath.Glob(filepath.Join("..", "testdata", "sessions", "*.jsonl"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(samples), 2)
 	out := map[string][]message.Message{}
-	for _, path := range append(files, filepath.Join("..", "testdata", "sessions", "sample.jsonl")) {
+	for _, path := range append(files, samples...) {
 		log, err := transcript.OpenFile(path, &transcript.DirOptions{ReadOnly: true})
 		require.NoError(t, err)
 		var ms []message.Message

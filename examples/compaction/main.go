@@ -1,11 +1,12 @@
-// Command compaction compacts a copy of a session file for a model with a window of
-// 32,000 tokens and shows what that does:
+// Command compaction compacts copies of session files for a model with a window of 32,000
+// tokens and shows what that does:
 //
-//	go run ./examples/compaction [session.jsonl]
+//	go run ./examples/compaction [session.jsonl ...]
 //
-// The copy lives in memory and the summary is made without a model, so nothing is
-// written and nothing needs a network. The last line is the size of the context before
-// and after.
+// Without a file it takes the sample sessions of the repository. The copies live in memory
+// and the summaries are made without a model, so nothing is written and nothing needs a
+// network. What is no session is named and left out; it is an error when no file is one.
+// The last line is the size of the context before and after, of all sessions together.
 package main
 
 import (
@@ -13,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -37,23 +37,50 @@ func main() {
 
 // run is the whole program.
 func run(ctx context.Context, w io.Writer, args []string) error {
-	path := filepath.Join("testdata", "sessions", "sample.jsonl")
-	switch {
-	case len(args) > 1:
-		return errors.New("usage: compaction [session.jsonl]")
-	case len(args) == 1:
-		path = args[0]
+	paths := args
+	if len(paths) == 0 {
+		var err error
+		if paths, err = filepath.Glob(filepath.Join("testdata", "sessions", "*.jsonl")); err != nil {
+			return err
+		}
+		if len(paths) == 0 {
+			return errors.New("no sample sessions here: start it where the repository is, or name session files")
+		}
 	}
+	var total sizes
+	var failures []error
+	for _, path := range paths {
+		s, err := one(ctx, w, path)
+		if err != nil {
+			failures = append(failures, err)
+			fmt.Fprintf(w, "%s, left out: %v\n\n", path, err)
+			continue
+		}
+		total.before, total.after = total.before+s.before, total.after+s.after
+	}
+	if len(failures) == len(paths) {
+		return errors.Join(failures...)
+	}
+	if len(paths) > 1 {
+		fmt.Fprintf(w, "%d sessions of %d files\n", len(paths)-len(failures), len(paths))
+	}
+	fmt.Fprintf(w, "tokens %d -> %d\n", total.before, total.after)
+	return nil
+}
+
+// sizes are those of a context before and after its compaction, in tokens.
+type sizes struct{ before, after int }
+
+// one compacts a copy of one file.
+func one(ctx context.Context, w io.Writer, path string) (s sizes, err error) {
 	store := transcript.NewMemory()
 	session, err := load(ctx, store, path)
-	if errors.Is(err, fs.ErrNotExist) && len(args) == 0 {
-		return fmt.Errorf("%w (start it where the repository is, or name a session file)", err)
-	}
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
+	defer func() { err = errors.Join(err, session.Close()) }()
 	fmt.Fprintf(w, "%s, in memory, for a window of %d tokens\n\n", path, window)
-	return errors.Join(show(ctx, w, store, session), session.Close())
+	return show(ctx, w, store, session)
 }
 
 // load copies a session file into a store. The file is opened for reading only.
@@ -71,7 +98,7 @@ func load(ctx context.Context, store transcript.Store, path string) (_ transcrip
 }
 
 // show plans, compacts and compares.
-func show(ctx context.Context, w io.Writer, store transcript.Store, session transcript.Log) error {
+func show(ctx context.Context, w io.Writer, store transcript.Store, session transcript.Log) (sizes, error) {
 	count := tokens.NewMeter(tokens.ScriptAware(), nil)
 	opts := &compact.Options{
 		Budget:     tokens.NewBudget(window, nil),
@@ -80,40 +107,40 @@ func show(ctx context.Context, w io.Writer, store transcript.Store, session tran
 	}
 	before, err := session.View(ctx)
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
 	plan, err := compact.MakePlan(before, opts)
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
 	fmt.Fprintf(w, "Plan\n%s\n", plan.Explain())
 	compactor, err := compact.New(store, opts)
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
 	res, err := compactor.CompactSession(ctx, ce.CompactParams{
 		SessionRef: ce.SessionRef{SessionID: session.Header().ID},
 		Trigger:    ce.TriggerManual,
 	})
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
 	after, err := session.View(ctx)
 	if err != nil {
-		return err
+		return sizes{}, err
 	}
 	fmt.Fprintf(w, "Result\n%s: %s\n", res.Reason, res.Detail)
 	if next := res.Reason.NextStep(); next != "" {
 		fmt.Fprintln(w, next)
 	}
 	if err := table(w, count, before.Messages, after.Messages); err != nil {
-		return err
+		return sizes{}, err
 	}
 	if res.Result != nil {
 		fmt.Fprintf(w, "\nSummary\n%s\n", res.Result.Summary)
 	}
-	fmt.Fprintf(w, "\ntokens %d -> %d\n", count.Messages(before.Messages), count.Messages(after.Messages))
-	return nil
+	fmt.Fprintln(w)
+	return sizes{before: count.Messages(before.Messages), after: count.Messages(after.Messages)}, nil
 }
 
 // table compares two lists, role by role.

@@ -18,8 +18,7 @@ var lastLine = regexp.MustCompile(`(?m)^tokens (\d+) -> (\d+)\n\z`)
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	sample := filepath.Join("..", "..", "testdata", "sessions", "sample.jsonl")
-	for _, path := range []string{sample, longSession(t)} {
+	for _, path := range []string{firstSample, secondSample, longSession(t)} {
 		before, err := os.ReadFile(path)
 		require.NoError(t, err)
 		var out bytes.Buffer
@@ -35,9 +34,33 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// What is no session is named and left out; the last line is about the rest.
+func TestRunOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	other := filepath.Join(t.TempDir(), "expected.json")
+	require.NoError(t, os.WriteFile(other, []byte("{\n  \"view\": 3\n}\n"), 0o600))
+	sizeOf := func(paths ...string) (before, after int, out string) {
+		var b bytes.Buffer
+		require.NoError(t, run(t.Context(), &b, paths))
+		m := lastLine.FindStringSubmatch(b.String())
+		require.NotNil(t, m, "%s", b.String())
+		return number(t, m[1]), number(t, m[2]), b.String()
+	}
+	b1, a1, _ := sizeOf(firstSample)
+	b2, a2, _ := sizeOf(secondSample)
+	b, a, out := sizeOf(firstSample, secondSample, other)
+	require.Equal(t, b1+b2, b)
+	require.Equal(t, a1+a2, a)
+	require.Contains(t, out, other+", left out: ")
+	require.Contains(t, out, "2 sessions of 3 files\n")
+	require.Equal(t, 1, strings.Count(out, "\ntokens "))
+	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, []string{other}), "is not a session")
+}
+
 func TestRunFails(t *testing.T) {
 	t.Parallel()
 	require.Error(t, run(t.Context(), &bytes.Buffer{}, []string{"a", "b"}))
+	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, nil), "no sample sessions here")
 	require.ErrorIs(t, run(t.Context(), &bytes.Buffer{}, []string{filepath.Join(t.TempDir(), "none.jsonl")}), os.ErrNotExist)
 }
 
