@@ -80,13 +80,14 @@ func (b background) Schedule(ref ce.SessionRef, work func(ctx context.Context) e
 	ctx := context.WithoutCancel(h.life)
 	start := time.Now()
 	w.observe(ctx, Event{Operation: OpBackground, Outcome: OutcomeScheduled}, nil)
+	ctx = context.WithValue(ctx, backgroundKey{}, true)
 	taken := h.lane.Submit(name, lane.Work{
 		Run: func(ctx context.Context) error {
 			slow := time.AfterFunc(longWork, func() {
 				w.observe(ctx, Event{Operation: OpBackground, Outcome: OutcomeRunning, Duration: time.Since(start)}, nil)
 			})
 			defer slow.Stop()
-			return work(ctx)
+			return work(context.WithValue(ctx, backgroundKey{}, true))
 		},
 		Done: func(err error, ran bool) {
 			w.ended(ctx, start, err, ran)
@@ -99,6 +100,12 @@ func (b background) Schedule(ref ce.SessionRef, work func(ctx context.Context) e
 	}
 	return taken
 }
+
+// backgroundKey is the context's key for work that no turn waits for. What happens there is
+// in no outcome: it may be over before the turn is, or long after it.
+type backgroundKey struct{}
+
+func inBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
 
 // longWork is after what time work in the background is told of again (OpenClaw
 // 2026.7.1).

@@ -106,7 +106,9 @@ func (c completer) account(ctx context.Context, u *message.Usage, took time.Dura
 		return
 	}
 	if err == nil || u != nil {
-		w.journal.spend(u)
+		if !inBackground(ctx) {
+			w.journal.spend(u)
+		}
 		w.known.update(func(r *record) { r.Spent.add(u) })
 	}
 	w.observe(ctx, Event{Operation: OpComplete, Reason: c.purpose, Duration: took}.costing(u), err)

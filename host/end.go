@@ -27,7 +27,7 @@ type Outcome struct {
 	Messages []message.Message
 	// Engine tells which engine was selected and which answers now.
 	Engine ce.Status
-	// Events are what happened in the turn.
+	// Events are what happened in the turn, without what it left to the background.
 	Events []Event
 	// Spent is what the engine and compactions spent in the turn so far; maintenance in
 	// the background comes later, see [Host.Spent].

@@ -178,7 +178,9 @@ func (w witness) observe(ctx context.Context, e Event, err error) {
 	default:
 		e.Outcome = OutcomeOK
 	}
-	w.journal.add(e)
+	if !inBackground(ctx) {
+		w.journal.add(e)
+	}
 	w.h.tell(ctx, e)
 }
 
