@@ -28,7 +28,7 @@ func openDir(t testing.TB, dir string, opts *transcript.DirOptions) transcript.S
 // Two processes make a session of one id: one of them has it, whenever each began.
 func TestCreate_TwoProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	rounds := 100
+	rounds := 40
 	if testing.Short() {
 		rounds = 10
 	}

@@ -34,7 +34,7 @@ func describe(t testing.TB, r transcript.Reader) string {
 // what somebody sees who opens it now.
 func TestLive_IsWhatReopeningShows(t *testing.T) {
 	t.Parallel()
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
 		rounds = 10
 	}

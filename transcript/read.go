@@ -30,7 +30,9 @@ func newRowReader(s *snapshot) *rowReader { return &rowReader{s: s} }
 func (r *rowReader) entry(i int32) (Entry, error) {
 	row := &r.s.rows[i]
 	if row.held != nil {
-		return *row.held, nil
+		e := *row.held
+		r.s.resolveKept(&e, i)
+		return e, nil
 	}
 	line, err := r.line(row)
 	if err != nil {
@@ -55,14 +57,22 @@ func (s *snapshot) finish(e *Entry, i int32) {
 	if p := s.readable(row.parent); p != none {
 		e.ParentID = s.rows[p].id
 	}
-	if e.Compaction != nil {
-		if kept := s.keptRow(i); kept != none {
-			e.Compaction.FirstKeptEntryID = s.rows[kept].id
-		}
-	}
+	s.resolveKept(e, i)
 	e.Key = row.messageKey()
 	if e.Message != nil {
 		e.Message.Key = e.Key
+	}
+}
+
+// resolveKept makes a compaction name a row that is part of a branch.
+func (s *snapshot) resolveKept(e *Entry, i int32) {
+	if e.Compaction == nil {
+		return
+	}
+	if kept := s.keptRow(i); kept != none && s.rows[kept].id != e.Compaction.FirstKeptEntryID {
+		c := *e.Compaction
+		c.FirstKeptEntryID = s.rows[kept].id
+		e.Compaction = &c
 	}
 }
 

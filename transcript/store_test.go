@@ -16,7 +16,11 @@ import (
 
 func TestMemoryStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) transcript.Store { return transcript.NewMemory() }, nil)
+	storetest.Run(t, func(*testing.T) transcript.Store { return transcript.NewMemory() }, &storetest.Options{
+		Redacting: func(_ *testing.T, redact func(message.Message) message.Message) transcript.Store {
+			return transcript.NewMemoryStore(&transcript.MemoryOptions{Redact: redact})
+		},
+	})
 }
 
 func TestDirStore(t *testing.T) {
@@ -41,6 +45,12 @@ func TestDirStore(t *testing.T) {
 			}
 			storetest.Run(t, func(t *testing.T) transcript.Store { return open(t, t.TempDir()) }, &storetest.Options{
 				Reopen: func(t *testing.T, st transcript.Store) transcript.Store { return open(t, dirOf(st)) },
+				Second: func(t *testing.T, st transcript.Store) transcript.Store { return open(t, dirOf(st)) },
+				Redacting: func(t *testing.T, redact func(message.Message) message.Message) transcript.Store {
+					st, err := transcript.OpenDir(t.TempDir(), &transcript.DirOptions{Sync: mode, Redact: redact})
+					require.NoError(t, err)
+					return st
+				},
 			})
 		})
 	}
@@ -63,6 +73,9 @@ func TestHistoryStore(t *testing.T) {
 			h := histories[st]
 			mu.Unlock()
 			return open(h)
+		},
+		Redacting: func(t *testing.T, redact func(message.Message) message.Message) transcript.Store {
+			return transcript.NewHistoryStore(newDatabase(t), &transcript.MemoryOptions{Redact: redact})
 		},
 	})
 }

@@ -38,7 +38,7 @@ func TestTorn_BatchCutAtEveryByte(t *testing.T) {
 	before := len(read(t, path))
 	appendAll(t, log, user("x"), assistant("y"), user("z"))
 	whole := read(t, path)
-	step := 7
+	step := 17
 	if os.Getenv("CONTEXTENGINE_NIGHTLY") != "" {
 		step = 1
 	}
