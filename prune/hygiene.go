@@ -62,7 +62,7 @@ func PolicyFor(provider, api string) Policy {
 		return PolicyMistral
 	case has(api, "completions"):
 		return PolicyOpenAIChat
-	case has(provider, "anthropic"):
+	case has(provider, "anthropic", "bedrock"):
 		return PolicyAnthropic
 	case has(provider, "google", "gemini"):
 		return PolicyGemini

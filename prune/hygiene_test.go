@@ -322,6 +322,7 @@ func TestPolicyFor(t *testing.T) {
 		{"openrouter", "openai-completions", prune.PolicyOpenAIChat},
 		{"mistral", "openai-completions", prune.PolicyMistral},
 		{"anthropic", "", prune.PolicyAnthropic},
+		{"amazon-bedrock", "", prune.PolicyAnthropic},
 		{"google-vertex", "", prune.PolicyGemini},
 		{"OpenAI", "", prune.PolicyOpenAIChat},
 		{"ollama", "", prune.PolicyCommon},

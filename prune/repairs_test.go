@@ -220,3 +220,45 @@ func TestStandardKeepsThePrefixWithImages(t *testing.T) {
 	}
 	require.Equal(t, 4, breaks, "20 of the images went, five at a time")
 }
+
+// TestRestartsChangeNothing: a process that restarts before each turn sends what one that
+// runs on sends, whether requests succeed and the cache goes cold or not.
+func TestRestartsChangeNothing(t *testing.T) {
+	t.Parallel()
+	fresh := func() []prune.Pass {
+		return append([]prune.Pass{prune.CacheTTL(nil)}, prune.Standard(prune.PolicyAnthropic)...)
+	}
+	stateful := func(passes []prune.Pass) (out []prune.Stateful) {
+		for _, p := range passes {
+			if s, ok := p.(prune.Stateful); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	runs, restarts := fresh(), fresh()
+	now := time.UnixMilli(1_000_000_000)
+	big := strings.Repeat("line of output\n", 900)
+	var log []message.Message
+	for i := range 40 {
+		id := fmt.Sprintf("c%d", i%7)
+		log = append(log, message.User("go"), calling(id), answering(id, big), message.Assistant(message.Text("ok")))
+		for j := range log {
+			log[j].Key = fmt.Sprint("k", j)
+		}
+		again := fresh()
+		for k, p := range stateful(again) {
+			require.NoError(t, p.Restore(stateful(restarts)[k].Snapshot()))
+		}
+		restarts = again
+		in := prune.Input{Provider: "anthropic", Model: "claude-sonnet-4-5", Window: 100_000, Now: now}
+		want := prune.Apply(log, in, runs...)
+		requireEqualLists(t, want, prune.Apply(message.Clone(log), in, restarts...), fmt.Sprint("turn ", i))
+		if i%3 != 1 {
+			stateful(runs)[0].Observe(message.Usage{}, now)
+			stateful(restarts)[0].Observe(message.Usage{}, now)
+		}
+		now = now.Add(time.Duration(i*13%400) * time.Second)
+	}
+	require.NotEmpty(t, stateful(runs)[0].Snapshot())
+}
