@@ -84,10 +84,11 @@ func autoCap(window int) int {
 	}
 }
 
-// CapResult returns m with its texts cut to limit UTF-16 units together; m itself when it
-// is no tool result or short enough. Several texts share the limit by their lengths;
-// images and other blocks stay. The notes name m.Key as the place of the whole text, so m
-// must be stored in full. At least 2,000 units are kept where the limit allows it.
+// CapResult returns m with its texts cut to limit UTF-16 units together, at least one; m
+// itself when it is no tool result or short enough. Several texts share the limit by their
+// lengths, and become one where there are too many of them; images and other blocks stay.
+// The notes name m.Key as the place of the whole text, so m must be stored in full. At least
+// 2,000 units are kept where the limit allows it.
 func CapResult(m message.Message, limit int) message.Message {
 	return capResult(m, limit, minKeepChars, notice{entry: m.Key})
 }
@@ -96,6 +97,16 @@ func capResult(m message.Message, limit, minKeep int, note notice) message.Messa
 	if m.Role != message.RoleToolResult || !overLimit(&m, limit) {
 		return m
 	}
+	out := capShares(m, limit, minKeep, note)
+	if textLen(&out) > limit { // what each keeps at least is too much for all
+		return fitResult(m, limit, minKeep, note)
+	}
+	return out
+}
+
+// capShares is OpenClaw's way to cut several texts: each gets its share of the limit, but at
+// least minKeep.
+func capShares(m message.Message, limit, minKeep int, note notice) message.Message {
 	all := textLen(&m)
 	minKeep = max(0, min(minKeep, limit-note.floor()))
 	m.Content = slices.Clone(m.Content)
@@ -119,6 +130,7 @@ func fitResult(m message.Message, limit, minKeep int, note notice) message.Messa
 	if m.Role != message.RoleToolResult || !overLimit(&m, limit) {
 		return m
 	}
+	limit = max(1, limit) // an empty text is refused
 	room := evenShare(&m, limit)
 	if room < note.floor() {
 		return withOneText(m, truncate(joinedText(&m), limit, min(minKeep, limit/2), note))

@@ -59,7 +59,7 @@ func TestDroppedResultsHoldNoEmptyTexts(t *testing.T) {
 	for name, out := range map[string][]message.Message{
 		"ToolResults": prune.ToolResults(nil).Apply(log, in), "ToolResults, small": prune.ToolResults(small).Apply(log, in),
 		"Shorten": shorten(nil), "Shorten, small": shorten(small),
-		"CapResult": {prune.CapResult(many, 100)},
+		"CapResult": {prune.CapResult(many, 100), prune.CapResult(many, 0), prune.CapResult(many, 16_000)},
 	} {
 		for _, m := range out {
 			require.NotEmpty(t, m.Content, name)
@@ -67,6 +67,10 @@ func TestDroppedResultsHoldNoEmptyTexts(t *testing.T) {
 				require.False(t, b.Type == message.BlockText && strings.TrimSpace(b.Text) == "", "%s: %v", name, m.Content)
 			}
 		}
+	}
+	for _, limit := range []int{0, 1, 50, 100, 16_000} {
+		capped := prune.CapResult(many, limit)
+		require.LessOrEqual(t, len(capped.Text()), max(1, limit)+len(capped.Content), "all of them together")
 	}
 	out := prune.ToolResults(small).Apply(log, in)
 	require.Len(t, out[2].Content, 2)
