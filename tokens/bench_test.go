@@ -45,8 +45,13 @@ func readCorpus(tb testing.TB, name string) string {
 
 func BenchmarkScriptAware(b *testing.B) {
 	e := tokens.ScriptAware()
-	for _, name := range []string{"prose", "code", "russian", "han", "thai"} {
-		s := strings.Repeat(readCorpus(b, name), 20)
+	for _, name := range []string{"prose", "code", "russian", "han", "thai", "latin", "indic"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "corpus", name+".txt"))
+		if err != nil {
+			text, err = os.ReadFile(filepath.Join("testdata", "training", name+".txt"))
+		}
+		require.NoError(b, err)
+		s := strings.Repeat(string(text), 20)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			b.ReportAllocs()

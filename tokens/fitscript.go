@@ -1,230 +1,253 @@
 //go:build ignore
 
 // Fitscript fits the costs of the script-aware estimate to exact counts and writes
-// scripttables.go:
+// scripttables.go, or the file that is named:
 //
-//	go run fitscript.go DIR
+//	go run fitscript.go fitrows.go [FILE]
 //
-// DIR holds texts and a file named targets with a line "NAME TARGET WEIGHT" for each
-// NAME.txt: what estimate ÷ exact count should be there, and how much the text counts.
-// More kinds of text make a better fit; TestScriptAwareWithinBands judges it.
+// It needs nothing but this repository, and gives the same tables every time with the
+// same Go release on amd64: the scripts come from package unicode, and other processors
+// may round the last digit otherwise.
+//
+// What it learns from is in fitrows.go: the texts of testdata/training, generated data,
+// random characters of every script, and endless repetitions. The texts of
+// testdata/corpus, on which the tests judge the result, take no part.
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"go/format"
 	"log"
-	"maps"
 	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
+	"strconv"
 	"unicode/utf8"
-
-	"github.com/go-contextengine/contextengine/tokens/bpe"
 )
 
 const (
-	classes = 32
-	inside  = 29 // a byte inside a character
-	control = 15
-	scale   = 64 // units per token
+	classes    = 32
+	blank      = 5
+	control    = 15
+	inside     = 29 // a byte inside a character; as a row: after a run
+	underscore = 30
+	scale      = 64 // units per token
 
-	piecesPerText    = 200
-	passes           = 150
-	pull             = 0.01 // towards the prior, for pairs that hardly occur
-	highest, topmost = 2.5, 3.9
+	firstLead, leads, blocks = 0xc0, 64, 64 // extra costs are kept per leading and second byte
+
+	passes = 400
+	// Every so many passes a row below its least value gets heavier.
+	reweigh, harder = 20, 1.6
+	pull            = 0.02 // towards the prior, for pairs that hardly occur
+	// highest and topmost bound the tokens of one character after another.
+	highest, topmost = 2.0, 3.5
 )
 
 // asciiClasses lists the ASCII characters of each class; the others are control.
 var asciiClasses = map[int]string{
-	0: "aeiou", 1: "tnsrhldcmfpgbvw", 2: "kyxjqz", 3: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", 4: "0123456789",
+	0: "aeiou", 1: "tnsrhldc", 31: "mfpgbvw", 2: "kyxjqz", 3: "ABCDEFGHILMNOPRSTU", 19: "JKQVWXYZ", 4: "0123456789",
 	5: " ", 6: "\n\r", 7: "\t", 8: "\"'`", 9: "()[]{}<>", 10: ",;", 11: ".:!?", 12: "/\\", 13: "-",
 	14: "=+*&|%^~@#$", 30: "_",
 }
 
-// leadClasses gives the leading bytes below each limit their class, in order.
-var leadClasses = []struct{ below, class int }{
-	{0xc0, inside},
-	{0xcc, 16},
-	{0xd0, 17},
-	{0xd4, 18},
-	{0xd8, 19},
-	{0xe0, 20},
-	{0xe1, 21},
-	{0xe2, 22},
-	{0xe3, 23},
-	{0xe4, 24},
-	{0xea, 25},
-	{0xee, 26},
-	{0xf0, 27},
-	{0x100, 28},
+// leadClasses gives the leading bytes below each limit their class, in order, with what
+// each byte that follows costs in units, so that stray ones are not free.
+var leadClasses = []struct {
+	below, class, tail int
+}{
+	{0xc0, inside, 0},
+	{0xcc, 16, 8},
+	{0xd0, 17, 8},
+	{0xd4, 18, 6},
+	{0xd8, 17, 8},
+	{0xe0, 20, 8},
+	{0xe1, 21, 6},
+	{0xe2, 22, 8},
+	{0xe3, 23, 12},
+	{0xe4, 24, 8},
+	{0xea, 25, 20},
+	{0xee, 26, 8},
+	{0xf0, 27, 12},
+	{0x100, 28, 16},
 }
 
-// least holds, in units, what a pair costs at least, so that no repetition is lost and
-// a Han character costs about a token.
-var least = map[[2]int]float64{
-	{0, 0}: 12, {0, 1}: 4, {1, 0}: 4, {1, 1}: 10, {2, 2}: 16, {3, 3}: 16, {4, 4}: 21, {5, 5}: 1, {6, 6}: 8, {7, 7}: 8,
-	{8, 8}: 16, {9, 9}: 16, {10, 10}: 16, {11, 11}: 16, {12, 12}: 16, {13, 13}: 2, {14, 14}: 24, {15, 15}: 64,
-	{16, 16}: 16, {17, 17}: 16, {18, 18}: 14, {19, 19}: 16, {20, 20}: 18, {21, 21}: 16, {22, 22}: 16,
-	{25, 25}: 68, {26, 26}: 28, {30, 30}: 4,
-}
-
-// dear are the classes whose characters may cost up to topmost tokens.
-var dear = map[int]bool{19: true, 22: true, 23: true, 26: true, 28: true}
-
-var classOf = func() (out [256]int) {
-	for b := range out {
-		out[b] = control
+var classOf, tailOf = func() (class, tail [256]int) {
+	for b := range class {
+		class[b] = control
 		for _, l := range leadClasses {
 			if b >= utf8.RuneSelf && b < l.below {
-				out[b] = l.class
+				class[b] = l.class
+				tail[l.class] = l.tail
 				break
 			}
 		}
 	}
-	for class, chars := range asciiClasses {
-		for _, c := range []byte(chars) {
-			out[c] = class
+	for c, chars := range asciiClasses {
+		for _, b := range []byte(chars) {
+			class[b] = c
 		}
 	}
-	return out
+	return class, tail
 }()
 
-// A piece is a row of the fit: how often each pair occurs, per exact token.
-type piece struct {
-	target, weight float64
-	share          map[int]float64
+// Costs are numbered: first the pairs of classes, then the extras of leading and second
+// byte, then those of second and third byte after indic, then the runs of each character.
+const (
+	indic   = 0xe0
+	seconds = classes * classes
+	thirds  = seconds + leads*blocks
+	runs    = thirds + blocks/2*blocks
+	costs   = runs + utf8.RuneSelf
+)
+
+// features returns how often each cost occurs in s, after a byte of class row, and the
+// tokens that are not fitted: the bytes inside characters.
+func features(s string, row int) (count map[int]float64, fixed float64) {
+	count = map[int]float64{}
+	extra := 0 // where the extras of the next byte start; 0: it has none
+	before := -1
+	for i := range len(s) {
+		b := int(s[i])
+		c := classOf[b]
+		if extra > 0 {
+			count[extra+b%blocks]++
+		}
+		switch {
+		case b >= firstLead:
+			extra = seconds + (b-firstLead)*blocks
+		case extra == seconds+(indic-firstLead)*blocks:
+			extra = thirds + b%(blocks/2)*blocks
+		default:
+			extra = 0
+		}
+		switch {
+		case c == inside:
+			fixed += float64(tailOf[row]) / scale
+		case b == before && canRun(c) && row == inside:
+			count[runs+b]++
+		default:
+			count[row*classes+c]++
+			if row = c; b == before && canRun(c) {
+				row = inside
+			}
+		}
+		before = b
+	}
+	return count, fixed
 }
+
+// canRun reports whether repeated characters of a class are a run: blanks, signs.
+func canRun(class int) bool { return class >= blank && class <= control || class == underscore }
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: go run fitscript.go DIR")
-	}
-	rows, err := load(os.Args[1])
+	rows, err := trainingRows("testdata/training")
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, err := format.Source(render(fit(rows)))
+	out := fit(rows)
+	report(out, rows)
+	src, err := format.Source(render(out))
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.WriteFile("scripttables.go", src, 0o644); err != nil {
+	file := "scripttables.go"
+	if len(os.Args) > 1 {
+		file = os.Args[1]
+	}
+	if err := os.WriteFile(file, src, 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func load(dir string) ([]piece, error) {
-	list, err := os.ReadFile(filepath.Join(dir, "targets"))
-	if err != nil {
-		return nil, err
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	var rows []piece
-	for lines := bufio.NewScanner(bytes.NewReader(list)); lines.Scan(); {
-		var name string
-		var target, weight float64
-		if _, err := fmt.Sscan(lines.Text(), &name, &target, &weight); err != nil {
-			return nil, fmt.Errorf("targets: %q: %w", lines.Text(), err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, name+".txt"))
-		if err != nil {
-			return nil, err
-		}
-		for range piecesPerText {
-			rows = append(rows, piece{target, weight, shares(cut(rng, string(text)))})
-		}
-	}
-	return rows, nil
-}
-
-// cut takes a random stretch of 300 to 3,000 bytes.
-func cut(rng *rand.Rand, text string) string {
-	n := min(300+rng.IntN(2700), len(text)/2)
-	start := rng.IntN(len(text) - n)
-	end := start + n
-	for start > 0 && !utf8.RuneStart(text[start]) {
-		start--
-	}
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
-	return text[start:end]
-}
-
-func shares(s string) map[int]float64 {
-	exact := float64(bpe.O200kBase().Count(s))
-	out := map[int]float64{}
-	before := classOf['\n']
-	for i := range len(s) {
-		if c := classOf[s[i]]; c != inside {
-			out[before*classes+c] += 1 / exact
-			before = c
-		}
-	}
-	return out
-}
-
-// A cell is one pair in one row of the fit.
+// A cell is one cost in one row of the fit.
 type cell struct {
 	row   int
 	share float64
 }
 
-// fit minimises the weighted squares of (estimate ÷ exact − target), cost by cost,
-// within the bounds.
-func fit(rows []piece) []float64 {
-	costs := make([]float64, classes*classes)
-	columns := make([][]cell, len(costs))
-	off := make([]float64, len(rows))
-	for i := range costs {
-		costs[i] = prior(i)
+// fit minimises the weighted squares of what the rows say, cost by cost, within the bounds.
+func fit(rows []row) []float64 {
+	out := make([]float64, costs)
+	columns := make([][]cell, costs)
+	value := make([]float64, len(rows))
+	for i := range out {
+		out[i] = prior(i)
 	}
-	for r, p := range rows {
-		off[r] = -p.target
-		for _, pair := range slices.Sorted(maps.Keys(p.share)) {
-			columns[pair] = append(columns[pair], cell{r, p.share[pair]})
-			off[r] += costs[pair] * p.share[pair]
+	for r, row := range rows {
+		value[r] = row.fixed
+		for _, s := range row.share {
+			columns[s.cost] = append(columns[s.cost], cell{r, s.times})
+			value[r] += out[s.cost] * s.times
 		}
 	}
-	for range passes {
-		for pair, column := range columns {
-			slope, curve := pull*(costs[pair]-prior(pair)), pull
+	for pass := range passes {
+		step := 0.5 * (1 - float64(pass)/passes) // shorter and shorter: hinges make it overshoot
+		for i, column := range columns {
+			slope, curve := pull*(out[i]-prior(i)), pull
 			for _, c := range column {
-				slope += rows[c.row].weight * c.share * off[c.row]
-				curve += rows[c.row].weight * c.share * c.share
+				off, weight := rows[c.row].off(value[c.row])
+				slope += weight * c.share * off
+				curve += weight * c.share * c.share
 			}
-			next := bound(pair, costs[pair]-slope/curve)
+			next := bound(i, out[i]-max(-step, min(step, slope/curve)))
 			for _, c := range column {
-				off[c.row] += (next - costs[pair]) * c.share
+				value[c.row] += (next - out[i]) * c.share
 			}
-			costs[pair] = next
+			out[i] = next
+		}
+		if pass%reweigh == reweigh-1 {
+			for r := range rows {
+				if value[r] < rows[r].least {
+					rows[r].short = min(rows[r].short*harder, 1000)
+				}
+			}
 		}
 	}
-	return costs
+	for r := range rows {
+		raise(out, &rows[r])
+	}
+	return out
 }
 
-// prior is what a pair costs that no text has.
-func prior(pair int) float64 {
-	if pair/classes == pair%classes {
+// raise lifts the costs of a row that is still below its least value, all by the same.
+func raise(out []float64, r *row) {
+	value, times := r.value(out), 0.0
+	for _, s := range r.share {
+		if s.cost < seconds || s.cost >= runs {
+			times += s.times
+		}
+	}
+	if value >= r.least {
+		return
+	}
+	for _, s := range r.share {
+		if s.cost < seconds || s.cost >= runs {
+			out[s.cost] = min(topmost, out[s.cost]+(r.least-value)/times)
+		}
+	}
+}
+
+// prior is what a pair costs that no row has.
+func prior(i int) float64 {
+	switch {
+	case i >= seconds:
+		return 0
+	case i/classes == i%classes:
 		return 0.25
 	}
 	return 0.6
 }
 
-func bound(pair int, cost float64) float64 {
+func bound(i int, cost float64) float64 {
 	high := highest
-	if dear[pair%classes] {
+	if i >= seconds && i < runs || i%classes >= 16 && i%classes < inside {
 		high = topmost
 	}
-	return math.Max(least[[2]int{pair / classes, pair % classes}]/scale, math.Min(high, cost))
+	return max(0, min(high, cost))
 }
 
-func render(costs []float64) []byte {
+func render(out []float64) []byte {
 	var b bytes.Buffer
 	b.WriteString(header)
 	for i, c := range classOf {
@@ -236,51 +259,94 @@ func render(costs []float64) []byte {
 	b.WriteString(middle)
 	for row := range classes {
 		for column := range classes {
-			fmt.Fprintf(&b, "%d,", units(costs, row, column))
+			fmt.Fprintf(&b, "%d,", units(out, row, column))
 		}
 		fmt.Fprintf(&b, " // %d\n", row)
 	}
-	b.WriteString("}\n")
+	b.WriteString(runsHead)
+	for c := range utf8.RuneSelf {
+		n := 0
+		if canRun(classOf[c]) {
+			n = max(1, int(math.Ceil(out[runs+c]*scale)))
+		}
+		fmt.Fprintf(&b, "%d,", n)
+		if c%16 == 15 {
+			fmt.Fprintf(&b, " // 0x%X0\n", c/16)
+		}
+	}
+	b.WriteString(end)
+	for lead := range leads {
+		fmt.Fprintf(&b, "%s + // 0x%X\n", extras(out, seconds+lead*blocks), firstLead+lead)
+	}
+	for second := range blocks / 2 {
+		fmt.Fprintf(&b, "%s + // 0x%X 0x%X\n", extras(out, thirds+second*blocks), indic, 0xa0+second)
+	}
+	b.WriteString("\"\"\n")
 	return b.Bytes()
 }
 
-func units(costs []float64, row, column int) int {
+func extras(out []float64, from int) string {
+	var line [blocks]byte
+	for i := range line {
+		line[i] = byte(math.Round(out[from+i] * scale))
+	}
+	return strconv.QuoteToASCII(string(line[:]))
+}
+
+func units(out []float64, row, column int) int {
 	switch {
-	case row == inside || row == classes-1 || column == classes-1:
-		return 0 // not used
-	case column == inside && (row <= control || row == 30):
+	case column == inside && tailOf[row] == 0:
 		return scale // inside nothing: no valid text
 	case column == inside:
-		return 0
+		return tailOf[row]
 	}
-	return int(math.Round(costs[row*classes+column] * scale))
+	return int(math.Ceil(out[row*classes+column]*scale - 0.25))
 }
 
 const header = `// Code generated by fitscript.go; DO NOT EDIT.
 
 package tokens
 
+import "unicode/utf8"
+
 // byteClasses gives each byte its class.
 //
-//	 0 vowel     1 consonant  2 rare letter  3 upper case  4 digit      5 blank     6 line break  7 tab
-//	 8 quote     9 bracket   10 comma       11 stop       12 slash     13 hyphen   14 sign       15 control
-//	16 Latin    17 Greek     18 Cyrillic    19 Hebrew     20 Arabic    21 Indic    22 lead E1    23 lead E2
-//	24 kana     25 Han       26 Hangul      27 lead EF    28 lead F0   29 inside   30 underscore
+//	 0 vowel     1 tnsrhldc  2 kyxjqz    3 capital    4 digit      5 blank     6 line break  7 tab
+//	 8 quote     9 bracket  10 comma   11 stop       12 slash     13 hyphen   14 sign       15 control
+//	16 Latin    17 Hellenic 18 Cyrillic 19 JKQVWXYZ  20 Arabic    21 Indic    22 lead E1    23 lead E2
+//	24 kana     25 Han      26 Hangul   27 lead EF   28 lead F0   29 inside   30 underscore 31 mfpgbvw
 //
-// From 16 to 28 it is the script that most text with this leading byte is in. 29 is a
-// byte inside a character; after an ASCII one it is no valid text and costs a token.
+// From 16 to 28 it is the script that most text with this leading byte is in; Hellenic
+// is Greek, Armenian and Hebrew. 29 is a byte inside a character; after an ASCII one it
+// is no valid text and costs a token.
 var byteClasses = [256]uint8{
 `
 
 const middle = `}
 
 // pairCosts is the cost, in 1/unitsPerToken, of a character of the class of the column
-// after one of the class of the row; rows and columns are numbered as above.
+// after one of the class of the row; rows and columns are numbered as above. Row 29 is
+// for what comes after a run, two or more of one blank or sign.
 //
 // The numbers are a bounded least-squares fit of exact o200k_base counts, taken a tenth
-// to a half too high, over prose, program messages in fifteen languages, source code,
-// JSON, logs, and random base64, hexadecimal, digits, signs and emoji. Lower bounds
-// keep endless repetitions of one character from costing nothing, and a Han character
-// at about one token.
+// to a half too high, over texts in thirty languages, source code, JSON, logs and random
+// data. Lower bounds keep every repetition of up to three characters, and the random
+// characters of every script, from costing too little.
 var pairCosts = [classCount * classCount]uint8{
+`
+
+const runsHead = `}
+
+// runCosts is what the third and each later character of a run costs; 0 is for
+// characters whose repetition is no run.
+var runCosts = [utf8.RuneSelf]uint8{
+`
+
+const end = `}
+
+// blockCosts is what a character costs beyond its pair, by leading byte from 0xC0 on and
+// second byte: 64 for each. It tells apart the scripts that share a leading byte. After
+// 0xE0, which most Indic scripts and Thai have, 64 more for each second byte from 0xA0 on
+// tell frequent characters from rare ones by the third.
+const blockCosts = "" +
 `

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -139,19 +140,145 @@ func TestScriptAwareIsMonotone(t *testing.T) {
 		if a != "" && e.Text(a) == 0 {
 			t.Fatal("text for nothing")
 		}
+		raw := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.ByteMin(0xbf)), 0, 40).Draw(t, "raw")
+		for i := range raw {
+			if e.Text(string(raw[:i+1])) < e.Text(string(raw[:i])) {
+				t.Fatalf("%q counts less than without its last byte", raw[:i+1])
+			}
+		}
 	})
 }
 
-// A character that is repeated without end is not in any fitted text; it must not get
-// lost all the same.
-func TestScriptAwareCountsRepetitions(t *testing.T) {
+// A run of one character is not in any fitted text; it must not get lost all the same.
+func TestScriptAwareCountsRuns(t *testing.T) {
 	t.Parallel()
-	exact, e := bpe.O200kBase(), tokens.ScriptAware()
-	for c := ' '; c < 0x7f; c++ {
-		s := strings.Repeat(string(c), 4000)
-		require.GreaterOrEqual(t, float64(e.Text(s)), 0.3*float64(exact.Count(s)), "%q", c)
+	for c := rune(0); c < utf8.RuneSelf; c++ {
+		require.GreaterOrEqual(t, ratio(strings.Repeat(string(c), 4000)), 0.3, "%q", c)
 	}
-	require.GreaterOrEqual(t, e.Text(strings.Repeat("\x80", 100)), 100, "invalid bytes")
+	for _, stray := range []string{"\x80", "\xff", "\xc3", "a\x80", "é\x80", "é\xc3"} {
+		require.GreaterOrEqual(t, ratio(strings.Repeat(stray, 400)), 0.5, "%q", stray)
+	}
+	require.Positive(t, tokens.ScriptAware().Text("a\x80"))
+	for _, stray := range []string{"中", "é", "ก", "가", "😀"} { // at least an eighth of a token each
+		e := tokens.ScriptAware()
+		require.GreaterOrEqual(t, e.Text(stray+strings.Repeat("\x80", 800)), 800/12, "%q", stray)
+	}
+}
+
+// ratio is estimate ÷ exact count.
+func ratio(s string) float64 {
+	return float64(tokens.ScriptAware().Text(s)) / float64(bpe.O200kBase().Count(s))
+}
+
+// cycleAlphabet has characters of every class.
+const cycleAlphabet = "aetkyAKZ0 \n\t\"'()[]{},;.:!?/\\-=+*_$éяاक“→、あ中가😀"
+
+// Whatever repeats, be it "A C G T", a grid of crosses and noughts, or every other
+// character Chinese: no pair of classes may be free, nor a triple.
+func TestScriptAwareCyclesAreNotFree(t *testing.T) {
+	t.Parallel()
+	alphabet := []rune(cycleAlphabet)
+	check := func(unit ...rune) {
+		if r := ratio(strings.Repeat(string(unit), 60)); r < 0.5 {
+			t.Errorf("%q: %.2f of the exact count", string(unit), r)
+		}
+	}
+	for _, a := range alphabet {
+		for _, b := range alphabet {
+			check(a, b)
+			for _, c := range alphabet {
+				check(a, b, c)
+			}
+		}
+	}
+}
+
+// A cycle of classes may hold frequent letters and rare ones. Random members stay near
+// the exact count on average, and never far below it.
+func TestScriptAwareRandomCycles(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(7, 8))
+	ranges := [][2]rune{{' ', '~'}, {'\n', '\n'}, {'a', 'z'}, {'A', 'Z'}, {0xc0, 0x17f}, {0x391, 0x3c9}, {0x410, 0x44f}, {0x5d0, 0x5ea}, {0x621, 0x64a}, {0x915, 0x939}, {0x2010, 0x2026}, {0x3041, 0x30fe}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}, {0x1f600, 0x1f64f}}
+	const n = 20_000
+	sum, low := 0.0, 0
+	for range n {
+		var unit strings.Builder
+		for range 2 + rng.IntN(4) {
+			r := ranges[rng.IntN(len(ranges))]
+			unit.WriteRune(r[0] + rune(rng.IntN(int(r[1]-r[0])+1)))
+		}
+		r := ratio(strings.Repeat(unit.String(), 20))
+		sum += r
+		if r < 0.5 {
+			low++
+		}
+		require.Greater(t, r, 0.12, "%q", unit.String())
+	}
+	t.Logf("%.2f on average, %d of %d below a half", sum/n, low, n)
+	require.Less(t, low, n/50)
+	require.InDelta(t, 0.9, sum/n, 0.15)
+}
+
+// Random characters are no text, but what is rare looks like them to a vocabulary.
+func TestScriptAwareEveryScript(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(9, 10))
+	sets := map[string][]rune{
+		"private use": runes(0xe000, 0xf8ff), "rare Han": runes(0x3400, 0x4dbf), "more rare Han": runes(0x20000, 0x2a6d6),
+		"Arabic forms": runes(0xfe70, 0xfefc), "Braille": runes(0x2800, 0x28ff), "box drawing": runes(0x2500, 0x257f),
+		"mathematical letters": runes(0x1d400, 0x1d6a5), "marks": runes(0x300, 0x36f), "Greek capitals": runes(0x391, 0x3a1),
+		"accented capitals": runes(0xc0, 0xde), "Armenian capitals": runes(0x531, 0x556), "half-width": runes(0xff61, 0xff9f),
+	}
+	for name, table := range unicode.Scripts {
+		for _, r := range table.R16 {
+			for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+				sets[name] = append(sets[name], c)
+			}
+		}
+		for _, r := range table.R32 {
+			for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+				sets[name] = append(sets[name], c)
+			}
+		}
+	}
+	for name, set := range sets {
+		var plain, spaced strings.Builder
+		for range 1500 {
+			r := set[rng.IntN(len(set))]
+			plain.WriteRune(r)
+			spaced.WriteRune(r)
+			spaced.WriteByte(' ')
+		}
+		require.GreaterOrEqual(t, ratio(plain.String()), 0.7, name)
+		least := 0.6
+		if name == "Hangul" {
+			least = 0.3 // its rare syllables stand inside words
+		}
+		require.GreaterOrEqual(t, ratio(spaced.String()), least, name)
+	}
+}
+
+func runes(from, to rune) []rune {
+	var out []rune
+	for c := from; c <= to; c++ {
+		out = append(out, c)
+	}
+	return out
+}
+
+// What has one letter to a token, as grids, grades and sequences have.
+func TestScriptAwareSingleLetters(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, format := range []string{"%c ", "%c\n", "\"%c\",", "\"%c\", ", "| %c ", "%c. ", "%c,", "(%c) ", "[%c]", "中%c", "あ%c", "%c: 1\n", "- %c\n", "  %c"} {
+		for _, letters := range []string{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "ACGT", "ABCDF", "XO", "YN", "abcdefghijklmnopqrstuvwxyz", "0123456789"} {
+			var b strings.Builder
+			for range 500 {
+				fmt.Fprintf(&b, format, letters[rng.IntN(len(letters))])
+			}
+			require.GreaterOrEqual(t, ratio(b.String()), 0.6, "%q of %s", format, letters)
+		}
+	}
 }
 
 // A tail of 20,000 tokens of Chinese is a third of forty messages, not all of them.
