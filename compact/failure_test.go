@@ -500,7 +500,11 @@ func TestSmallBegunTurn(t *testing.T) {
 func TestMergingStaysWithinTheCalls(t *testing.T) {
 	t.Parallel()
 	store, _ := newLog(t, talk(800)...)
-	verbose := &probe{Summarizer: compact.Scripted(compact.Reply{Text: strings.Repeat("Something was said about the migration. ", 30)}), window: 16_000}
+	replies := make([]compact.Reply, compact.DefaultMaxCalls) // all different: a merged summary that is one of its parts is an echo
+	for i := range replies {
+		replies[i].Text = strings.Repeat(fmt.Sprintf("Something was said about step %d of the migration. ", i), 30)
+	}
+	verbose := &probe{Summarizer: compact.Scripted(replies...), window: 16_000}
 	c := compactor(t, store, &compact.Options{KeepRecent: 500, Summarizer: verbose})
 	res, err := c.CompactSession(t.Context(), manual())
 	require.NoError(t, err)
