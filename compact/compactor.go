@@ -49,6 +49,8 @@ func New(store transcript.Store, opts *Options) (*Compactor, error) {
 //   - After a failure, further calls in the same turn of the session answer the same
 //     without asking a model, unless they are forced. A turn may be long: a host forces
 //     what a user asks for, and what a provider refused as too large.
+//   - With nothing new a second call does nothing. An overflow is news: the provider refused
+//     what the estimate says, so half of what is there goes each time, while there is source.
 //   - TokensAfter is an estimate in the unit of TokensBefore. What the provider reported
 //     for messages that were kept describes the context before; the next call tells.
 //

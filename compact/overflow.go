@@ -38,17 +38,18 @@ func IsContextOverflow(err error) bool {
 	if s.CompactionFailed || !s.Strict && (outputLimit.MatchString(text) || !promptWord.MatchString(text)) {
 		return false
 	}
-	return s.Likely || (s.Reply || tooLargeStatus.MatchString(text)) && !isVetoed(strings.ToLower(text))
+	return s.Likely || (s.Reply || moreOverflow.MatchString(text)) && !isVetoed(strings.ToLower(text))
 }
 
-// tooLargeStatus is the bare status of a request that was too large, wherever it stands in
-// an error that others wrapped.
-var tooLargeStatus = regexp.MustCompile(`(?i)\b413\s*(?:status code)?\s*\(no body\)`)
+// moreOverflow are wordings that neither recogniser knows: the bare status wherever it
+// stands in an error that others wrapped, and limits that count characters.
+var moreOverflow = regexp.MustCompile(`(?i)\b413\s*(?:status code)?\s*\(no body\)|range of input length should be|` +
+	`messages.*string too long\. expected a string with maximum length`)
 
 // promptWord is what an error has to speak of when its wording alone may be about the
 // limit of anything: a number of tools, a name, an image.
 var promptWord = regexp.MustCompile(`(?i)tokens?\b|\b(?:prompts?|context|window|messages|conversation)\b|` +
-	`context[_ ]|too (?:long|large) for .*model|\b413\b`)
+	`context[_ ]|too (?:long|large) for .*model|\b413\b|range of input length`)
 
 // outputLimit is the answer to a request for more output than a model gives.
 var outputLimit = regexp.MustCompile(`(?i)maximum (?:allowed )?(?:number of )?output tokens|max_(?:output_|completion_)tokens.*(?:too large|at most)`)
