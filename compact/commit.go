@@ -84,15 +84,22 @@ func (r *run) text(ctx context.Context, need required, d *Details) (string, ce.C
 	}
 	reason := failureOf(err)
 	if !r.mayExtract() || j.extract {
-		return "", failed(reason, err), nil
+		return "", r.failed(reason, err), nil
 	}
 	standIn, ok := r.extract(ctx, need)
 	if !ok {
-		return "", failed(reason, err), nil
+		return "", r.failed(reason, err), nil
 	}
 	r.c.s.Logger.WarnContext(ctx, "extractive summary stands in", "session", r.session(), "reason", string(reason))
 	d.Summarizer, d.Fallback, d.LeftOut = "builtin/extractive", reason, 0
 	return standIn, ce.CompactResult{}, nil
+}
+
+// failed is the answer when there is no summary. What providers say may quote the request.
+func (r *run) failed(reason ce.CompactionReason, err error) ce.CompactResult {
+	res := failed(reason, err)
+	res.Detail = r.c.s.redact(res.Detail)
+	return res
 }
 
 // job prepares the work on the plan with given settings.

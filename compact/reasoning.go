@@ -8,11 +8,21 @@ import (
 // reasoningTag opens reasoning that a model wrote into its text.
 var reasoningTag = regexp.MustCompile(`(?i)^<(think|thinking|reasoning|scratchpad|analysis)>`)
 
+// reasoningEnd is the end of reasoning on a line of its own.
+var reasoningEnd = regexp.MustCompile(`(?im)^[ \t]*</think(?:ing)?>[ \t\r]*$`)
+
 // stripReasoning removes reasoning that a model wrote into its text. At the beginning of
 // the text it may lack its end; then all of the text is reasoning. Further on a summary
 // may speak of such tags, so only what starts a line, ends, and is no code is removed.
 func stripReasoning(text string) string {
 	text = strings.TrimSpace(text)
+	if at := reasoningEnd.FindStringIndex(text); at != nil {
+		// Some models are made to begin with reasoning, and their text has only its end.
+		before := text[:at[0]]
+		if indexFold(before, "<think") < 0 && strings.Count(before, "```")%2 == 0 {
+			text = strings.TrimSpace(text[at[1]:])
+		}
+	}
 	for {
 		rest, ok := afterReasoning(text)
 		if !ok {

@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -74,6 +76,18 @@ func TestRedactionReachesEveryText(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), secret)
 	require.Contains(t, string(raw), `{"path":"/y/(secret)","n":[1,"a\"b"]}`)
+}
+
+// What a provider says of a request may quote it.
+func TestRedactionOfErrors(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, secretive()...)
+	s := compact.Scripted(compact.Reply{Err: &compact.AuthError{Err: errors.New("no access to " + secret)}})
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s, Redact: withoutSecret})
+	res, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	require.Equal(t, ce.ReasonProviderUnavailable, res.Reason)
+	require.Contains(t, res.Detail, "no access to (secret)")
 }
 
 // Half a secret matches no rule, so nothing is cut before it is redacted.
