@@ -63,13 +63,13 @@ func (t *Turn) assemble(ctx context.Context) error {
 	return nil
 }
 
-// moveTo takes notice of a compaction, a rewrite or a change of branch: the view
-// that the turn started from is then the present one without the turn's rows.
+// moveTo takes notice of a compaction, a rewrite, a change of branch or another session: the
+// view that the turn started from is then the present one without the turn's rows.
 func (t *Turn) moveTo(g transcript.Generation, view []message.Message) {
-	if g == t.generation {
+	if g == t.generation && t.of == t.ref.SessionID {
 		return
 	}
-	t.generation = g
+	t.generation, t.of = g, t.ref.SessionID
 	t.base = t.own.without(view)
 }
 

@@ -206,7 +206,7 @@ func (t *Turn) admit(ctx context.Context, input message.Message) error {
 	if err != nil {
 		return err
 	}
-	t.generation = view.Generation
+	t.generation, t.of = view.Generation, t.ref.SessionID
 	if isZero(input) {
 		return t.resume(ctx, view.Messages)
 	}

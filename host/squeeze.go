@@ -38,7 +38,7 @@ func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
 	if err != nil {
 		return err
 	}
-	changed := view.Generation != t.generation
+	changed := view.Generation != t.generation || t.of != t.ref.SessionID
 	t.moveTo(view.Generation, view.Messages)
 	t.summary = done.summary(view, changed)
 	if t.running && !t.own.awaitsModel() {

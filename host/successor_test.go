@@ -277,3 +277,36 @@ func TestContextIsPartOfTheBudget(t *testing.T) {
 	require.Equal(t, "fits", check.Route)
 	require.GreaterOrEqual(t, check.EngineEstimate, 1001, "the context counts")
 }
+
+// A successor may have another history altogether: that is what the turn goes on with.
+func TestSuccessorWithAnotherHistory(t *testing.T) {
+	t.Parallel()
+	st := transcript.NewMemory()
+	var tp tape
+	p := newProbe("alpha", ce.HookAfterTurn, &tp)
+	p.OnCompact = func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+		log, err := st.Create(ctx, transcript.Header{ID: "s2", Boundary: "rotated"})
+		if err != nil {
+			return ce.CompactResult{}, err
+		}
+		_, err = log.Append(ctx, transcript.MessageEntry(message.User("in short")))
+		if err := errors.Join(err, log.Close()); err != nil {
+			return ce.CompactResult{}, err
+		}
+		return movesTo("s2")(ctx, q)
+	}
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	m := hosttest.Always(hosttest.Reply("ok"))
+	h := hostOver(t, st, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: m, Models: windowOf(8000), Estimator: byteCount{},
+	})
+	_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 6000)), nil)
+	require.NoError(t, err)
+	tp.Take()
+	out, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("y", 2000)), nil)
+	require.NoError(t, err)
+	require.Equal(t, "s2", out.Session.SessionID)
+	require.Equal(t, "[u:in short | u:yyyyyyyyyyyy…2000]", saidAll(m.Requests()[1].Messages))
+	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "[u:in short | u:yyyyyyyyyyyy…2000 | a:ok] new=[u:yyyyyyyyyyyy…2000 | a:ok]")
+}

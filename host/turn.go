@@ -32,6 +32,7 @@ type Turn struct {
 
 	base       []message.Message // the view that the turn started from
 	generation transcript.Generation
+	of         string // the session that base and generation are of
 	own        rows
 	input      *message.Message // as stored; nil: the turn continues a stored tail
 	delivered  int              // of own, by the tool-loop hook
