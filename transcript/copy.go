@@ -83,6 +83,9 @@ func treeAppender(to Log) func(context.Context, []Entry) error {
 				}
 				continue
 			}
+			if !seen[parent] { // it comes later, in a circle
+				parent = ""
+			}
 			seen[e.ID] = true
 			if err := to.SetLeaf(ctx, parent); err != nil {
 				return err

@@ -43,7 +43,7 @@ func (t EntryType) Valid() bool { return kindOf(t) != kindOpaque }
 type Entry struct {
 	Type      EntryType
 	ID        string
-	ParentID  string // "": root
+	ParentID  string // "": root, or the row that it names is not in the log
 	Timestamp time.Time
 	Side      bool // does not move the leaf
 

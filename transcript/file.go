@@ -48,8 +48,9 @@ type DirOptions struct {
 	// log has already is asked for again.
 	NewID func() string
 	// Redact changes what is stored: every message, summary and custom message passes through it
-	// once, before it is stored. It must not change its argument in place. Message keys do not
-	// depend on what it does. Optional.
+	// once, before it is stored; what [Store.Fork] and [Store.Rotate] copy has passed already. It
+	// must not change its argument in place, nor call the log, which waits for it. Message keys do
+	// not depend on what it does. Optional.
 	Redact func(message.Message) message.Message
 }
 
@@ -100,17 +101,24 @@ type fileMark struct {
 // to an older version migrates the file and keeps the old one beside it. A file that is no session
 // is a [*NotSessionError], a missing one an error matching [fs.ErrNotExist].
 //
+// Logs on one file exclude each other while they write, by a lock (flock) on it. A program that
+// takes no such lock may write as well, and what it appended is read before anything is written;
+// but what it writes in the very moment of a write here may be overwritten, and a row that it has
+// written half may be set aside.
+//
 // Reading repairs in memory what it can, and lists it in [Reader.Problems]:
 //
 //   - A line that is not JSON, or no row, is left out. If its id and parent can still be read,
 //     its children stay attached to the rows before it.
 //   - A last line that is cut off is left out. The next append moves it into a file beside the
 //     session.
+//   - Rows that were to be appended together, and are not all there, are left out. They stay in
+//     the file, and when something else follows they are in the tree, off the active branch.
 //   - Of rows with the same id, the last one has it; each message gets a key of its own.
 //   - A row that names itself as its ancestor, and one whose parent is missing, starts a branch.
 //   - A message without a role is left out; its children hang under its parent.
 //   - Invalid UTF-8 and lone surrogates are read as U+FFFD and stay as they are in the file.
-//   - A missing header is made up from the file's name.
+//   - A missing header is made up from the file's name; the first append writes it.
 func OpenFile(path string, opts *DirOptions) (Log, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("opening %q: %w", path, err)
@@ -236,12 +244,11 @@ func (b *fileBackend) follow(s *session) error {
 	if !same {
 		return b.reload(s)
 	}
-	known := len(b.x.t.rows)
 	if err := b.x.follow(b.f, size); err != nil {
 		return fmt.Errorf("following session %q: %w", s.header.ID, err)
 	}
 	b.size = size
-	s.publishNew(known)
+	s.publishNew()
 	return nil
 }
 

@@ -192,7 +192,10 @@ func (b *fileBackend) exclusively(from, to string) error {
 	err := b.fs.link(from, to)
 	switch {
 	case err == nil:
-		return b.fs.remove(from)
+		if err := b.fs.remove(from); err != nil {
+			return errors.Join(err, b.fs.remove(to))
+		}
+		return nil
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}

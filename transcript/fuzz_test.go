@@ -24,6 +24,8 @@ func FuzzOpen(f *testing.F) {
 		{header, `{"type":"message","id":"a","parentId":null,"batchSize":3,"message":{"role":"user","content":"x"}}`, msg("b", "a", "user", "u2")},
 		{header, `{"type":"custom","id":"a","parentId":null,"appendMode":"side","contextengine":{"key":"z"}}`},
 		{msg("a", "", "user", "no header")},
+		{header, inBatch(msg("a", "", "user", "a"), 1, 2), msg("b", "a", "user", "b"), inBatch(msg("c", "b", "user", "c"), 1, 2), inBatch(msg("d", "c", "user", "d"), 2, 2), inBatch(msg("e", "d", "user", "e"), 1, 3)},
+		{header, msg("a", "c", "user", "a"), msg("b", "a", "user", "b"), msg("c", "b", "user", "c"), msg("d", "a", "user", "d")},
 		versionOne, versionTwo,
 	}
 	for _, lines := range seeds {

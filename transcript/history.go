@@ -41,12 +41,14 @@ const HistoryEntryType = "contextengine.entry"
 //
 // Messages that the host has already are one branch. What a list of messages cannot say is stored
 // in messages too: a compaction as one of role compactionSummary, the other rows as custom
-// messages of type [HistoryEntryType]; details that have no field stand in Extra. A message that
-// does not bring an id gets a hash of its role and content and of everything before it: the same
-// list gives the same keys after a restart, and a repeated "ok" another key than the first.
+// messages of type [HistoryEntryType]; what has no field stands in one member of Extra,
+// "contextengine", which is reserved. A message that does not bring an id gets a hash of its role
+// and content and of everything before it: the same list gives the same keys after a restart, and
+// a repeated "ok" another key than the first.
 //
 // The history is read when a session is opened; what others append to it while the session is
-// open is not seen. Headers are not stored: of an opened session only its id and the time of its
+// open is not seen, unless an append fails: then it is read again before the next write, because
+// the messages may have been stored all the same. Headers are not stored: of an opened session only its id and the time of its
 // first message are known.
 func FromHistory(h History) Store { return NewHistoryStore(h, nil) }
 

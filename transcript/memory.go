@@ -21,8 +21,9 @@ type MemoryOptions struct {
 	// log has already is asked for again.
 	NewID func() string
 	// Redact changes what is stored: every message, summary and custom message passes through it
-	// once, before it is stored. It must not change its argument in place. Message keys do not
-	// depend on what it does. Optional.
+	// once, before it is stored; what [Store.Fork] and [Store.Rotate] copy has passed already. It
+	// must not change its argument in place, nor call the log, which waits for it. Message keys do
+	// not depend on what it does. Optional.
 	Redact func(message.Message) message.Message
 }
 

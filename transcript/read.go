@@ -53,8 +53,12 @@ func (r *rowReader) entry(i int32) (Entry, error) {
 func (s *snapshot) finish(e *Entry, i int32) {
 	row := &s.rows[i]
 	e.ID = row.id
+	parent, circle := s.loops[i]
+	if !circle {
+		parent = row.parent
+	}
 	e.ParentID = ""
-	if p := s.readable(row.parent); p != none {
+	if p := s.readable(parent); p != none {
 		e.ParentID = s.rows[p].id
 	}
 	s.resolveKept(e, i)

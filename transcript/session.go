@@ -269,9 +269,10 @@ func (s *session) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// publishNew shows rows that were read since known rows were there.
-func (s *session) publishNew(known int) {
-	before, snap := s.snap.Load().view.Load(), s.freeze()
+// publishNew shows rows that were read since the last snapshot.
+func (s *session) publishNew() {
+	old, snap := s.snap.Load(), s.freeze()
+	before, known := old.view.Load(), len(old.rows)
 	defer s.snap.Store(snap)
 	if before == nil || before.Generation != s.t.gen {
 		return

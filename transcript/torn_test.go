@@ -256,3 +256,28 @@ func TestFault_FailedAppendThatStays(t *testing.T) {
 	require.Equal(t, []string{"in doubt", "from the other", "last"}, got[len(got)-3:])
 	require.Equal(t, got, texts(t, log))
 }
+
+// Following what others wrote fails halfway: nothing is skipped when it goes on.
+func TestFault_FollowingIsCutShort(t *testing.T) {
+	t.Parallel()
+	path := writeSession(t, header, msg("a", "", "user", "one"))
+	var from int64 // reads from there on fail; 0: none
+	log, err := transcript.OpenFileWithFaults(path, nil, &transcript.Faults{ReadAt: func(_ string, off int64) error {
+		if from > 0 && off >= from {
+			return errInjected
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	defer log.Close()
+	require.Equal(t, []string{"one"}, texts(t, log))
+	other := openLog(t, path, nil)
+	for i := range 30 {
+		appendAll(t, other, user(fmt.Sprint(i, strings.Repeat(" filling", 10_000))))
+	}
+	from = 1 << 20
+	_, err = log.View(t.Context())
+	require.ErrorIs(t, err, errInjected)
+	from = 0
+	require.Equal(t, describe(t, other), describe(t, log))
+}

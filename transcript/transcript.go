@@ -26,6 +26,20 @@
 // its line number, stays in the file, and is left out of the tree. See [OpenFile] for the list of
 // repairs that reading makes.
 //
+// # Files
+//
+// Beside a session file NAME.jsonl its other states may stand: NAME.jsonl.v1.bak and .v2.bak, the
+// file before it was migrated; NAME.jsonl.corrupt-TIME-ID.jsonl, before it got the header that it
+// lacked; NAME.jsonl.bak-TIME, before [Repair]; NAME.jsonl.torn-OFFSET, a row that was never
+// written to its end; NAME.jsonl.tmp-ID, a file that a process which ended was about to put in
+// place. [Store.Delete] removes them with the session. Where the system locks no folders, a file
+// .lock stands in for it.
+//
+// Rows are those of OpenClaw and pi, with one member more where it is needed: "contextengine", an
+// object that holds the key of a row that has another id, says which rows were appended together,
+// and numbers generations. Messages that [FromHistory] stores have it among their Extra. It is
+// reserved: [Entry.Extra] never shows it, and what a caller sets under its name is dropped.
+//
 // # Concurrency
 //
 // Every Log, Reader and Store is safe for concurrent use, within a process and, for files, between
@@ -66,7 +80,9 @@ type Generation uint64
 // call.
 //
 // Every method looks at one consistent state of the log. Rows that other processes appended are
-// picked up at the start of a call. The values are shared and read-only.
+// picked up at the start of a call, except while somebody appends through this process: a reader
+// does not wait for that, and sees what was known when it began. The values are shared and
+// read-only.
 type Reader interface {
 	// Header describes the session.
 	Header() Header
@@ -99,6 +115,11 @@ type Log interface {
 	//     that more entries may come back than went in.
 	//   - Messages of the two summary roles become rows of the type that belongs to them.
 	//   - A label must name a row of the log, else the error is an [*EntryNotFoundError].
+	//   - What could not be read back is refused: a blank type or role, also one that a redaction
+	//     returned, and types, ids and keys that are not UTF-8.
+	//
+	// What comes back is as it was stored; the list is the caller's, the values are shared and
+	// read-only. After an error nothing was appended, as far as this process can tell.
 	Append(ctx context.Context, entries ...Entry) ([]Entry, error)
 	// CommitCompaction appends c if gen still holds; rows appended meanwhile stay after the
 	// summary. Otherwise it returns ErrSuperseded. FirstKeptEntryID may be an entry id or a
@@ -145,7 +166,8 @@ type Store interface {
 	// an error matching [io/fs.ErrExist].
 	Create(ctx context.Context, h Header) (Log, error)
 	// Open returns an error matching [io/fs.ErrNotExist] for an unknown session. Opening one again
-	// in the same process returns a Log over the same state; Close is counted.
+	// in the same process returns a Log over the same state; Close is counted. Reading a long
+	// session ends when ctx does.
 	Open(ctx context.Context, sessionID string) (Log, error)
 	// List yields the headers of all sessions, oldest first. A session that cannot be read yields
 	// its error and the listing goes on.
