@@ -36,7 +36,6 @@ func (s *session) take(former *session) {
 	former.passes, former.hasPasses = nil, false
 	r := former.snapshot()
 	s.update(func(own *record) { *own = r })
-	former.update(func(own *record) { own.Left = nil })
 }
 
 func (s *session) snapshot() record {
