@@ -25,7 +25,8 @@ type ContextEstimate struct {
 //     unknown, not an empty context,
 //   - and is newer than the last compaction summary of the list. A message kept across
 //     a compaction reports the context before it. Where either time is unknown, a
-//     message after the summary is taken for kept.
+//     message after the summary is taken for kept. A host that makes its own lists
+//     should date its summaries; package transcript does it even where the log does not.
 func Anchored(e Estimator, ms []message.Message) ContextEstimate {
 	i := lastAnchor(ms)
 	if i < 0 {

@@ -150,7 +150,8 @@ func (p Problem) Unwrap() error { return p.Err }
 // A View is what a model would see of a session.
 type View struct {
 	// Messages has the summary first where there is one. The Key of a message is the id of its
-	// entry, or the id of the entry that it replaces; "" for a summary.
+	// entry, or the id of the entry that it replaces; "" for a summary. A summary whose row has
+	// no time has the time of the newest row that it kept.
 	Messages []message.Message
 	// Provider and Model name what answered last or was selected since; empty when unknown.
 	Provider string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -74,6 +75,9 @@ func (s *snapshot) buildView(ctx context.Context) (View, error) {
 			return View{}, err
 		}
 		if m, ok := e.InView(); ok {
+			if m.Timestamp.IsZero() {
+				m.Timestamp = s.newest(branch[:last], from)
+			}
 			v.Messages = append(v.Messages, m)
 		}
 	}
@@ -155,6 +159,27 @@ func (s *snapshot) keptFrom(branch []int32, last int) int {
 		}
 	}
 	return last
+}
+
+// newest is the latest time of rows[from:], or of the last row before that has one. It is what is
+// known of a compaction whose row has no time: it came after what it kept and before all later
+// rows.
+func (s *snapshot) newest(rows []int32, from int) time.Time {
+	var newest time.Time
+	r := newRowReader(s)
+	for i := len(rows) - 1; i >= 0 && (i >= from || newest.IsZero()); i-- {
+		e, err := r.entry(rows[i])
+		if err != nil {
+			continue // who needs the row reports it
+		}
+		m, _ := e.InView()
+		for _, t := range []time.Time{e.Timestamp, m.Timestamp} {
+			if t.After(newest) {
+				newest = t
+			}
+		}
+	}
+	return newest
 }
 
 // withMessages drops the rows that never contribute a message.
