@@ -3,6 +3,9 @@ package transcript_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -260,4 +263,39 @@ func TestRewrite_NamesAreIDsOrKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Changed, r.Reason)
 	require.Equal(t, want, texts(t, log))
+}
+
+// Whatever is done to a log over a host's list, with answers getting lost now and then: once a write
+// has succeeded, it shows what opening it anew shows.
+func TestHistory_LiveIsWhatReopeningShows(t *testing.T) {
+	t.Parallel()
+	for seed := range 30 {
+		h := &lostAnswers{database: newDatabase(t)}
+		opts := &transcript.MemoryOptions{Redact: redact}
+		log, err := transcript.NewHistoryStore(h, opts).Create(t.Context(), transcript.Header{ID: "s"})
+		require.NoError(t, err)
+		m := &model{T: t, rng: rand.New(rand.NewPCG(uint64(seed), 2))}
+		appendAll(t, log, user("one"))
+		for m.step = range 20 {
+			if m.rng.IntN(5) == 0 {
+				h.lose = true
+				_, err := log.Append(t.Context(), user(fmt.Sprint("hunter2 lost ", m.step)), m.answer())
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				m.do("lost an answer")
+				appendAll(t, log, user("after"))
+			}
+			m.actOn(log, m.rng.IntN(10))
+			again, err := transcript.NewHistoryStore(h, opts).Open(t.Context(), "s")
+			require.NoError(t, err)
+			require.Equal(t, timeless(t, again), timeless(t, log), "seed %d: %s", seed, strings.Join(m.trace, "; "))
+			require.NoError(t, again.Close())
+		}
+		require.NoError(t, log.Close())
+	}
+}
+
+// timeless is describe without times: a list keeps those of messages only.
+func timeless(t testing.TB, r transcript.Reader) string {
+	t.Helper()
+	return regexp.MustCompile(`\d{4}-\d\d-\d\d [0-9:.]+ \+0000 UTC`).ReplaceAllString(describe(t, r), "")
 }

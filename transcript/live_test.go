@@ -79,10 +79,12 @@ func modelRound(t *testing.T, seed uint64) {
 	require.Equal(t, texts(t, logs[0]), texts(t, copied), "seed %d: %s", seed, strings.Join(m.trace, "; "))
 }
 
-func (m *model) act(log transcript.Log) {
+func (m *model) act(log transcript.Log) { m.actOn(log, m.rng.IntN(11)) }
+
+func (m *model) actOn(log transcript.Log, what int) {
 	es := entriesOf(m, log)
 	any := es[m.rng.IntN(len(es))].ID
-	switch m.rng.IntN(11) {
+	switch what {
 	case 0, 1, 2:
 		e := user(fmt.Sprint("u", m.step))
 		e.Side = m.rng.IntN(4) == 0
