@@ -259,3 +259,32 @@ func TestStateIsReadOnce(t *testing.T) {
 	require.Equal(t, 1, st.loads["status"])
 	require.Equal(t, 1, st.loads["calibration"])
 }
+
+// Results that are appended together count one by one for the guard against loops.
+func TestLoopOfParallelCalls(t *testing.T) {
+	t.Parallel()
+	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+		p.About.OwnsCompaction = true
+		n := 1
+		p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+			return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensBefore: 9000, TokensAfter: &n}}, nil
+		}
+	})
+	tn, err := h.Begin(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	again, err := tn.Recover(t.Context(), errTooLong)
+	require.NoError(t, err)
+	require.True(t, again)
+	require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"), call("c2", "read"), call("c3", "read"))))
+	var results []message.Message
+	for _, id := range []string{"c1", "c2", "c3"} {
+		results = append(results, message.ToolResult(id, "read", message.Text("the same")))
+	}
+	err = tn.Append(t.Context(), results...)
+	var loop *host.LoopError
+	var stored *host.StoredError
+	require.ErrorAs(t, err, &loop)
+	require.ErrorAs(t, err, &stored)
+	_, err = tn.End(t.Context(), err)
+	require.NoError(t, err)
+}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -309,4 +310,36 @@ func TestSuccessorWithAnotherHistory(t *testing.T) {
 	require.Equal(t, "s2", out.Session.SessionID)
 	require.Equal(t, "[u:in short | u:yyyyyyyyyyyy…2000]", saidAll(m.Requests()[1].Messages))
 	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "[u:in short | u:yyyyyyyyyyyy…2000 | a:ok] new=[u:yyyyyyyyyyyy…2000 | a:ok]")
+}
+
+// While a turn goes on without the successor that does not exist, that id is free. A caller
+// who does not wait any longer is told so, and not that the compaction freed nothing.
+func TestSuccessorIsGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbe("alpha", 0, &tape{})
+		p.About.OwnsCompaction = true
+		p.OnCompact = movesTo("nowhere")
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}})
+		tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), nil)
+		require.NoError(t, err)
+		again, err := tn.Recover(t.Context(), errTooLong)
+		require.False(t, again)
+		var over *host.OverflowError
+		require.ErrorAs(t, err, &over)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		other, err := h.Begin(ctx, ref("nowhere"), message.User("free"), nil)
+		require.NoError(t, err)
+		_, err = tn.End(t.Context(), over)
+		require.NoError(t, err)
+
+		_, err = h.Compact(ctx, ref("s"), "")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = other.End(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, h.Close(t.Context()))
+	})
 }

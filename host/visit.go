@@ -145,22 +145,18 @@ func (v *visit) forget(ctx context.Context) {
 	}
 }
 
-// openStored opens the session. One that others removed while its log was kept open is
-// looked for anew.
+// openStored opens the session. One that others removed while its log was kept open does not
+// exist.
 func (v *visit) openStored(ctx context.Context) (transcript.Log, error) {
 	log, err := v.h.store.Open(ctx, v.ref.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	_, err = log.View(ctx)
-	if err == nil {
-		return log, nil
-	}
-	v.logLeaving(ctx, errors.Join(log.Close(), v.h.warm.drop(v.ref.SessionID)))
-	if !errors.Is(err, fs.ErrNotExist) {
+	if _, err = log.View(ctx); err != nil {
+		v.logLeaving(ctx, errors.Join(log.Close(), v.h.warm.drop(v.ref.SessionID)))
 		return nil, err
 	}
-	return v.h.store.Open(ctx, v.ref.SessionID)
+	return log, nil
 }
 
 // boundary says why a stored session begins for the engine: what the host says, else what
