@@ -23,13 +23,12 @@ func (t *Turn) recoverByDropping(ctx context.Context, err error) (string, error)
 			limit = cost / 2
 		}
 	}
-	before := t.passed()
+	before := t.fitting()
 	if t.limit > 0 {
-		before, _ = dropOldest(before, t.summaries(before), t.limit, t.h.meter)
 		limit = min(limit, t.limit/2)
 	}
 	limit = max(limit, 1)
-	after, gone := dropOldest(before, t.summaries(before), limit, t.h.meter)
+	after, gone := dropOldest(before, summaries(before), limit, t.h.meter)
 	if gone == 0 {
 		return "nothing is left but the last message of the user", nil
 	}

@@ -20,9 +20,6 @@ func (t *Turn) egress() []message.Message {
 	if t.shortened {
 		list, _ = prune.Shorten(list, t.pruneInput(), nil)
 	}
-	if t.limit > 0 {
-		list, _ = dropOldest(list, t.summaries(list), t.limit, t.h.meter)
-	}
 	list = t.withContext(list)
 	out := t.session.paired.ready(list)
 	if len(out) == 0 { // an engine's empty list may be deliberate, an empty request is not
@@ -50,21 +47,30 @@ func (t *Turn) endsOpen(out []message.Message) bool {
 	return len(list) > 0 && isSummary(list[len(list)-1])
 }
 
-// summaries is how many messages at the beginning of a list, after the passes, are
-// summaries.
-func (t *Turn) summaries(list []message.Message) int {
-	before, n := t.joined(), 0
-	for n < len(list) && n < len(before) && isSummary(before[n]) && before[n].Key == list[n].Key {
+// summaries is how many messages at the beginning of a list are summaries.
+func summaries(list []message.Message) int {
+	n := 0
+	for n < len(list) && isSummary(list[n]) {
 		n++
 	}
 	return n
 }
 
-// passed is what was assembled and what the turn added, after the passes.
+// passed is what was assembled and what the turn added, less what had to be left out,
+// after the passes. They come last: one may join a summary with what follows it.
 func (t *Turn) passed() []message.Message {
-	list, in := t.joined(), t.pruneInput()
+	list, in := t.fitting(), t.pruneInput()
 	for _, pass := range t.session.passes {
 		list = pass.Apply(list, in)
+	}
+	return list
+}
+
+// fitting is what was assembled and what the turn added, less what had to be left out.
+func (t *Turn) fitting() []message.Message {
+	list := t.joined()
+	if t.limit > 0 {
+		list, _ = dropOldest(list, summaries(list), t.limit, t.h.meter)
 	}
 	return list
 }
