@@ -52,7 +52,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	@grep -rnoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' . | sort | \
 	while IFS=: read -r file _ decl; do \
 		name=$${decl#func }; echo "fuzz $${file%/*} $$name"; \
-		(cd "$${file%/*}" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) . </dev/null) || exit 1; \
+		(cd "$${file%/*}" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x . </dev/null) || exit 1; \
 	done
 
 examples: ## run every example program

@@ -186,6 +186,6 @@ func (r *Registry) health(op, id string, f func(context.Context) error) {
 	_, err := lend(op, func() (struct{}, error) { return struct{}{}, f(ctx) })
 	if err != nil {
 		r.logger().LogAttrs(ctx, slog.LevelWarn, "context engine health store failed",
-			slog.String("operation", op), slog.String("engine", sanitise(id)), slog.String("error", sanitise(errText(err))))
+			slog.String("operation", op), slog.String("engine", sanitise(id)), slog.String("error", oneLine(err)))
 	}
 }

@@ -52,7 +52,7 @@ func (h *Handle) undoLate(prep *SubagentPreparation) {
 	defer cancel()
 	if err := h.once(prep.Rollback)(ctx); err != nil {
 		h.registry.logger().LogAttrs(ctx, slog.LevelWarn, "rolling back a late subagent preparation failed",
-			slog.String("engine", sanitise(h.gen.id)), slog.String("error", sanitise(err.Error())))
+			slog.String("engine", sanitise(h.gen.id)), slog.String("error", oneLine(err)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A Quarantine is the record of the failure that took an engine out of service:
@@ -90,11 +91,12 @@ func cutRunes(s string, n int) string {
 }
 
 // sanitise makes text safe for one line of a log or an error: terminal escape
-// sequences are removed, and runs of control characters (C0, DEL, C1), line and
+// sequences are removed, runs of control characters (C0, DEL, C1), line and
 // paragraph separators and marks that change the direction of text become one
-// blank.
+// blank, and bytes that are not UTF-8, which some terminals take for control
+// characters, become U+FFFD.
 func sanitise(s string) string {
-	if strings.IndexFunc(s, isUnsafe) < 0 {
+	if utf8.ValidString(s) && strings.IndexFunc(s, isUnsafe) < 0 {
 		return s
 	}
 	if strings.ContainsAny(s, "\x1b\u009b") {
@@ -115,6 +117,9 @@ func sanitise(s string) string {
 	}
 	return b.String()
 }
+
+// oneLine is an error's text as a log shows it: bounded, on one line.
+func oneLine(err error) string { return sanitise(cutRunes(errText(err), reasonLimit)) }
 
 func isUnsafe(r rune) bool {
 	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'

@@ -249,11 +249,15 @@ func (r *Registry) evictAbsent() {
 			continue
 		}
 		absent++
-		if f := g.failed.Load(); f != nil && (oldest == nil || f.seq < seq) {
-			oldest, seq = g, f.seq
+		failedAt := uint64(0) // cleared: first to go
+		if f := g.failed.Load(); f != nil {
+			failedAt = f.seq
+		}
+		if oldest == nil || failedAt < seq {
+			oldest, seq = g, failedAt
 		}
 	}
-	if absent >= maxAbsent && oldest != nil {
+	if absent >= maxAbsent {
 		delete(r.engines, oldest.id)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -335,6 +336,32 @@ func TestFactoryThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
+// deafInfo hangs in Info until it is released.
+type deafInfo struct {
+	*fake
+	release chan struct{}
+}
+
+func (d deafInfo) Info() ce.Info {
+	<-d.release
+	return d.fake.Info()
+}
+
+func TestEngineThatHangsInInfo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := newRegistry(), deafInfo{newFake(allHooks), make(chan struct{})}
+		require.NoError(t, r.Register("x", "plugin:x", factoryOf(e)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.Resolve(ctx, ce.Selection{Engine: "x"})
+		require.Equal(t, context.DeadlineExceeded, err)
+		require.Empty(t, r.Quarantines())
+		close(e.release)
+		synctest.Wait()
+		require.Equal(t, []string{"close"}, e.seen())
+	})
+}
+
 func TestFactoryContextIsTheSameOnEveryPath(t *testing.T) {
 	fc := ce.FactoryContext{Config: []byte(`{"a":1}`), HostConfig: 7, AgentDir: "agent", WorkspaceDir: "work"}
 	var got []ce.FactoryContext
@@ -409,6 +436,17 @@ func TestErrorsAndLogsAreSanitisedRecordsAreRaw(t *testing.T) {
 	require.Equal(t, `contextengine: engine "x": assemble: bad news level=INFO msg=forged end`, long.Error())
 }
 
+// A lone C1 byte is a control sequence to terminals that are not set to UTF-8.
+func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
+	r, f := newRegistry(), newFake(0)
+	f.on = fail("compact", errors.New("bad \x9b31m \xff bytes"))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "compact")
+	require.EqualError(t, err, "contextengine: engine \"x\": compact: bad \ufffd31m \ufffd bytes")
+	require.Equal(t, "bad \x9b31m \xff bytes", h.Status().Quarantine.Reason, "as it came")
+	require.True(t, utf8.ValidString(r.out.lines()[0]))
+}
+
 func TestLongReasonsAreCutBetweenCodePoints(t *testing.T) {
 	r := newRegistry()
 	require.NoError(t, r.Register("x", "plugin:x", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
@@ -454,11 +492,16 @@ func TestAbsentIDsAreBounded(t *testing.T) {
 	r := newRegistry()
 	r.Logger = nil
 	for i := range 1100 {
-		_, err := r.Resolve(t.Context(), ce.Selection{Engine: fmt.Sprintf("ghost-%d", i)})
+		id := fmt.Sprintf("ghost-%d", i)
+		_, err := r.Resolve(t.Context(), ce.Selection{Engine: id})
 		require.NoError(t, err)
+		if i%2 == 0 && i < 500 {
+			r.ClearQuarantine(id)
+		}
 	}
 	qs := r.Quarantines()
 	require.LessOrEqual(t, len(qs), 1000)
+	require.Equal(t, "ghost-1", qs[0].EngineID, "what was cleared makes room first")
 	require.Equal(t, "ghost-1099", qs[len(qs)-1].EngineID, "in the order of their failures, the last ones stay")
 	require.Equal(t, []string{"legacy"}, r.IDs())
 }

@@ -174,69 +174,76 @@ func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
 	return h, nil
 }
 
-// build runs a factory and checks what it made. On failure it names the
-// operation: factory or contract-validation.
-func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (in *instance, op string, err error) {
-	e, err := r.callFactory(ctx, g.factory, fc)
-	if err != nil {
-		if derr := discard(e); derr != nil {
-			err = errors.Join(err, derr)
-		}
-		return nil, "factory", err
-	}
-	info, hooks, err := checkContract(g.id, e)
-	if err != nil {
-		if derr := discard(e); derr != nil {
-			err = errors.Join(err, derr)
-		}
-		return nil, "contract-validation", err
-	}
-	return newInstance(g.id, e, info, hooks), "", nil
-}
-
-// callFactory runs a factory. A caller whose context ends does not wait for one
-// that ignores it: the engine that comes too late is closed by the goroutine that
-// made it.
-func (r *Registry) callFactory(ctx context.Context, f Factory, fc FactoryContext) (ContextEngine, error) {
+// build runs a factory and checks what it made. A caller whose context ends does
+// not wait for code that ignores it: the engine that comes too late is closed by
+// the goroutine that made it.
+func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (*instance, string, error) {
 	if ctx.Done() == nil {
-		return recoverFactory(ctx, f, fc)
+		return construct(ctx, g, fc)
 	}
 	var (
-		e    ContextEngine
-		err  error       = errGoexit
-		left atomic.Bool // the caller is gone, or the factory is back: the first decides
+		in   *instance
+		op         = opFactory
+		err  error = errGoexit
+		left atomic.Bool // the caller is gone, or the engine is made: the first decides
 		back = make(chan struct{})
 	)
 	go func() {
 		defer func() {
 			defer close(back)
-			if !left.Swap(true) {
+			if !left.Swap(true) || in == nil {
 				return
 			}
-			if derr := discard(e); derr != nil {
+			if cerr := closeInstance(in); cerr != nil {
 				r.logger().LogAttrs(ctx, slog.LevelWarn, "closing a context engine that came too late failed",
-					slog.String("error", sanitise(errText(derr))))
+					slog.String("engine", sanitise(g.id)), slog.String("error", oneLine(cerr)))
 			}
 		}()
-		e, err = recoverFactory(ctx, f, fc)
+		in, op, err = construct(ctx, g, fc)
 	}()
 	select {
 	case <-back:
-		return e, err
+		return in, op, err
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(unwindGrace)
 	defer grace.Stop()
 	select {
 	case <-back:
-		return e, err
+		return in, op, err
 	case <-grace.C:
 	}
 	if !left.Swap(true) {
-		return nil, context.Cause(ctx)
+		return nil, opFactory, context.Cause(ctx)
 	}
 	<-back // it came back this very moment
-	return e, err
+	return in, op, err
+}
+
+// Operations that fail before there is an engine.
+const (
+	opFactory  = "factory"
+	opContract = "contract-validation"
+)
+
+// construct makes one engine, or says which operation failed and closes what was made.
+func construct(ctx context.Context, g *generation, fc FactoryContext) (*instance, string, error) {
+	op := opFactory
+	e, err := recoverFactory(ctx, g.factory, fc)
+	if err == nil {
+		var (
+			info  Info
+			hooks HookSet
+		)
+		op = opContract
+		if info, hooks, err = checkContract(g.id, e); err == nil {
+			return newInstance(g.id, e, info, hooks), "", nil
+		}
+	}
+	if derr := discard(e); derr != nil {
+		err = errors.Join(err, derr)
+	}
+	return nil, op, err
 }
 
 func recoverFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
