@@ -183,8 +183,8 @@ func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) 
 	}
 	var (
 		in   *instance
-		op         = opFactory
-		err  error = errGoexit
+		op               = opFactory
+		err  error       = errGoexit
 		left atomic.Bool // the caller is gone, or the engine is made: the first decides
 		back = make(chan struct{})
 	)
