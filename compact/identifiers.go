@@ -16,8 +16,9 @@ var identifier = regexp.MustCompile(
 	`[a-z][a-z0-9+.-]*://[^\s<>"'` + "`" + `\]]+` +
 		`|[\w.+-]+@[\w-]+(?:\.[\w-]+)+` +
 		`|[A-Za-z]:\\[^\s<>"'|?*]+` +
-		`|~?/[\w.@+-]{2,}(?:/[\w.@+-]+)+/?` +
+		`|\B(?:~|\.{1,2})?/[\w.@+-]{2,}(?:/[\w.@+-]+)+/?` +
 		`|\b[\w.@+-]+(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}\b` +
+		`|\b[\w.@+-]+(?:/[\w.@+-]+){2,}/?|\b(?:[\w-]+\.)+[A-Za-z]{2,}(?:/[\w.@+-]+)+/?` +
 		`|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b` +
 		`|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b|\blocalhost:\d{2,5}\b` +
 		`|\b[\w-]+\.(?:go|rs|py|js|ts|tsx|jsx|mjs|java|kt|c|h|cc|cpp|rb|php|sh|sql|md|txt|json|jsonl|ya?ml|toml|lock|css|html|xml|csv|proto|mod|sum|log|env)\b` +

@@ -78,6 +78,24 @@ func TestRedactionReachesEveryText(t *testing.T) {
 	require.Contains(t, string(raw), `{"path":"/y/(secret)","n":[1,"a\"b"]}`)
 }
 
+// What a model put together out of harmless parts is removed before another request has it.
+func TestRedactionOfPartsThatAreMerged(t *testing.T) {
+	t.Parallel()
+	store, _ := newLog(t, talk(100)...)
+	s := compact.Scripted(compact.Reply{Text: "They joined SECRET and the number to " + secret + " in that step."})
+	c := compactor(t, store, &compact.Options{
+		KeepRecent: 800, Summarizer: &probe{Summarizer: s, window: 8_000}, Redact: withoutSecret,
+	})
+	_, err := c.CompactSession(t.Context(), manual())
+	require.NoError(t, err)
+	merged := false
+	for _, r := range s.Requests() {
+		merged = merged || strings.Contains(r.Source, "[Part 1 of")
+		require.NotContains(t, r.Source, secret)
+	}
+	require.True(t, merged)
+}
+
 // What a provider says of a request may quote it.
 func TestRedactionOfErrors(t *testing.T) {
 	t.Parallel()

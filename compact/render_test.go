@@ -116,6 +116,8 @@ func TestExtractIdentifiers(t *testing.T) {
 	}{
 		{"see https://ex.com/a?b=1, then (https://x.org/y_(z)).", []string{"https://ex.com/a?b=1", "https://x.org/y_(z)"}},
 		{"edit /srv/app/main.go and internal/store/list.go or go.mod", []string{"/srv/app/main.go", "internal/store/list.go", "go.mod"}},
+		{"go test ./internal/berth/... in ../other/tree", []string{"./internal/berth/", "../other/tree"}}, // not /internal/berth
+		{"import github.com/acme/store from internal/store/list", []string{"github.com/acme/store", "internal/store/list"}},
 		{`open C:\work\x.txt`, []string{`C:\work\x.txt`}},
 		{"db.local:5432 and localhost:8080", []string{"db.local:5432", "localhost:8080"}},
 		{"ticket JIRA-1234, key sk_live_9aZ, branch feature-login", []string{"JIRA-1234", "sk_live_9aZ"}},

@@ -52,7 +52,7 @@ func (j *job) run(ctx context.Context, st stage) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("summarising part %d of %d: %w", i+1, len(parts), err)
 		}
-		text = fmt.Sprintf("[Part %d of %d]: %s", i+1, len(parts), quoteLabels(escapeFences(text)))
+		text = fmt.Sprintf("[Part %d of %d]: %s", i+1, len(parts), quoteLabels(escapeFences(j.s.redact(text))))
 		merged.pieces = append(merged.pieces, piece{text: text, tokens: j.s.counter.Text(text)})
 	}
 	if len(merged.pieces) >= len(st.pieces) && sizeOf(merged.pieces) >= sizeOf(st.pieces) {

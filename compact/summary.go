@@ -158,7 +158,7 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case err != nil:
-		j.s.Logger.WarnContext(ctx, "compaction provider failed, asking the summariser", "error", err)
+		j.s.Logger.WarnContext(ctx, "compaction provider failed, asking the summariser", "error", j.s.redact(err.Error()))
 		return "", nil
 	}
 	text, f := judge(text, fence(textsOf(j.s.pieces(source, usualLimits()))))
