@@ -78,25 +78,36 @@ func (s sessionID) same(o sessionID) bool {
 // wait waits until no call runs, at most d, and returns the operations that
 // still do.
 func (c *callLog) wait(d time.Duration) []string {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	var late <-chan time.Time
 	for {
-		c.mu.Lock()
-		if len(c.running) == 0 {
-			c.mu.Unlock()
+		changed := c.change()
+		if changed == nil {
 			return nil
 		}
-		if c.changed == nil {
-			c.changed = make(chan struct{})
+		if late == nil {
+			timer := time.NewTimer(d)
+			defer timer.Stop()
+			late = timer.C
 		}
-		changed := c.changed
-		c.mu.Unlock()
 		select {
 		case <-changed:
-		case <-timer.C:
+		case <-late:
 			return c.ops()
 		}
 	}
+}
+
+// change returns what is closed when a call ends; nil: none runs.
+func (c *callLog) change() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.running) == 0 {
+		return nil
+	}
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	return c.changed
 }
 
 func (c *callLog) ops() []string {

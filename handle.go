@@ -70,13 +70,6 @@ type instance struct {
 	calls    callLog
 }
 
-func newInstance(id string, e ContextEngine, info Info, hooks HookSet) *instance {
-	in := &instance{id: id, engine: e, info: info, hooks: hooks, isDefault: id == LegacyID}
-	_, in.stateless = e.(legacyEngine)
-	in.rejected.Store(uint32(rejectedBy(info.AcceptedHostParams)))
-	return in
-}
-
 // describe returns the engine's description: constant, unless the engine is a
 // Handle itself and another engine answers behind it.
 func (in *instance) describe() Info {

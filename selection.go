@@ -174,50 +174,64 @@ func substitute(ctx context.Context, h *Handle, f *failure) (*Handle, error) {
 	return h, nil
 }
 
-// build runs a factory and checks what it made. A caller whose context ends does
-// not wait for code that ignores it: the engine that comes too late is closed by
-// the goroutine that made it.
+// build runs a factory and checks what it made. On failure it names the operation:
+// factory or contract-validation. A caller whose context ends does not wait for code
+// that ignores it: the engine that comes too late is closed by the goroutine that
+// made it.
 func (r *Registry) build(ctx context.Context, g *generation, fc FactoryContext) (*instance, string, error) {
+	m := &making{g: g, fc: fc}
 	if ctx.Done() == nil {
-		return construct(ctx, g, fc)
+		m.construct(ctx)
+		return m.in, m.op, m.err
 	}
-	var (
-		in   *instance
-		op               = opFactory
-		err  error       = errGoexit
-		left atomic.Bool // the caller is gone, or the engine is made: the first decides
-		back = make(chan struct{})
-	)
-	go func() {
-		defer func() {
-			defer close(back)
-			if !left.Swap(true) || in == nil {
-				return
-			}
-			if cerr := closeInstance(in); cerr != nil {
-				r.logger().LogAttrs(ctx, slog.LevelWarn, "closing a context engine that came too late failed",
-					slog.String("engine", sanitise(g.id)), slog.String("error", oneLine(cerr)))
-			}
-		}()
-		in, op, err = construct(ctx, g, fc)
-	}()
+	m.op, m.err, m.back = opFactory, errGoexit, make(chan struct{})
+	go r.construct(ctx, m)
 	select {
-	case <-back:
-		return in, op, err
+	case <-m.back:
+		return m.in, m.op, m.err
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(unwindGrace)
 	defer grace.Stop()
 	select {
-	case <-back:
-		return in, op, err
+	case <-m.back:
+		return m.in, m.op, m.err
 	case <-grace.C:
 	}
-	if !left.Swap(true) {
+	if !m.left.Swap(true) {
 		return nil, opFactory, context.Cause(ctx)
 	}
-	<-back // it came back this very moment
-	return in, op, err
+	<-m.back // it came back this very moment
+	return m.in, m.op, m.err
+}
+
+// construct makes an engine in a goroutine of its own, and closes it when nobody
+// waits for it any more.
+func (r *Registry) construct(ctx context.Context, m *making) {
+	defer close(m.back)
+	defer func() {
+		if !m.left.Swap(true) || m.in == nil {
+			return
+		}
+		if err := closeInstance(m.in); err != nil {
+			r.logger().LogAttrs(ctx, slog.LevelWarn, "closing a context engine that came too late failed",
+				slog.String("engine", sanitise(m.g.id)), slog.String("error", oneLine(err)))
+		}
+	}()
+	m.construct(ctx)
+}
+
+// A making is an engine that is being made. Its frames are small on purpose: they
+// fit into the stack that a goroutine begins with.
+type making struct {
+	g  *generation
+	fc FactoryContext
+
+	in   *instance
+	op   string // that failed
+	err  error
+	left atomic.Bool   // the caller is gone, or the engine is made: the first decides
+	back chan struct{} // closed when in, op and err can be read
 }
 
 // Operations that fail before there is an engine.
@@ -226,60 +240,73 @@ const (
 	opContract = "contract-validation"
 )
 
-// construct makes one engine, or says which operation failed and closes what was made.
-func construct(ctx context.Context, g *generation, fc FactoryContext) (*instance, string, error) {
+// construct makes the engine, or closes what was made of it.
+func (m *making) construct(ctx context.Context) {
 	op := opFactory
-	e, err := recoverFactory(ctx, g.factory, fc)
+	e, err := m.callFactory(ctx)
 	if err == nil {
-		var (
-			info  Info
-			hooks HookSet
-		)
 		op = opContract
-		if info, hooks, err = checkContract(g.id, e); err == nil {
-			return newInstance(g.id, e, info, hooks), "", nil
+		in := &instance{id: m.g.id, engine: e, isDefault: m.g.id == LegacyID}
+		if err = in.introduce(); err == nil {
+			m.in, m.op, m.err = in, "", nil
+			return
 		}
 	}
 	if derr := discard(e); derr != nil {
 		err = errors.Join(err, derr)
 	}
-	return nil, op, err
+	m.op, m.err = op, err
 }
 
-func recoverFactory(ctx context.Context, f Factory, fc FactoryContext) (e ContextEngine, err error) {
+func (m *making) callFactory(ctx context.Context) (e ContextEngine, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e, err = nil, newPanicError(v)
 		}
 	}()
-	return f(ctx, fc)
+	return m.g.factory(ctx, m.fc)
 }
 
-// checkContract reads what the engine says of itself and collects every issue.
-func checkContract(id string, e ContextEngine) (info Info, hooks HookSet, err error) {
-	if isNil(e) {
-		return Info{}, 0, &ContractError{Engine: id, Issues: []string{"the factory returned no engine"}}
+// introduce learns what the engine says of itself, and whether that keeps the
+// contract.
+func (in *instance) introduce() error {
+	if isNil(in.engine) {
+		return &ContractError{Engine: in.id, Issues: []string{"the factory returned no engine"}}
 	}
+	if err := in.ask(); err != nil {
+		return err
+	}
+	if issues := in.info.issues(); issues != nil {
+		return &ContractError{Engine: in.id, Issues: issues}
+	}
+	_, in.stateless = in.engine.(legacyEngine)
+	in.rejected.Store(uint32(rejectedBy(in.info.AcceptedHostParams)))
+	return nil
+}
+
+func (in *instance) ask() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
 		}
 	}()
-	info, hooks = e.Info(), HooksOf(e)
+	in.info, in.hooks = in.engine.Info(), HooksOf(in.engine)
+	return nil
+}
+
+// issues lists everything by which a description breaks the contract.
+func (i *Info) issues() []string {
 	var issues []string
-	if trimBlank(info.ID) == "" {
+	if trimBlank(i.ID) == "" {
 		issues = append(issues, "Info.ID is blank")
 	}
-	if trimBlank(info.Name) == "" {
+	if trimBlank(i.Name) == "" {
 		issues = append(issues, "Info.Name is blank")
 	}
-	if !info.TurnMaintenance.Valid() {
-		issues = append(issues, fmt.Sprintf("Info.TurnMaintenance is %q", string(info.TurnMaintenance)))
+	if !i.TurnMaintenance.Valid() {
+		issues = append(issues, fmt.Sprintf("Info.TurnMaintenance is %q", string(i.TurnMaintenance)))
 	}
-	if issues != nil {
-		return info, 0, &ContractError{Engine: id, Issues: issues}
-	}
-	return info, hooks, nil
+	return issues
 }
 
 // isNil finds nil engines, also those inside a non-nil interface value.
