@@ -69,9 +69,10 @@ func (p *cacheTTL) Apply(ms []message.Message, in Input) []message.Message {
 
 // project shows results as decided in earlier rounds.
 func (p *cacheTTL) project(ms []message.Message, in Input) []message.Message {
-	p.memo.cut(p.memo.prefix(ms))
-	if len(p.memo.seen) == 0 && p.state.forget(ms) {
-		p.reconsider(ms, in.estimator())
+	known, stays := len(p.memo.seen), p.memo.prefix(ms)
+	p.memo.cut(stays)
+	if (stays == 0 || stays < known) && p.state.forget(ms) {
+		p.reconsider(ms[stays:], in.estimator())
 	}
 	for i := len(p.memo.seen); i < len(ms); i++ {
 		if how, ok := p.state.of(&ms[i]); ok {
@@ -84,7 +85,7 @@ func (p *cacheTTL) project(ms []message.Message, in Input) []message.Message {
 }
 
 // reconsider shows results in full that a decision made longer: what made up for it was
-// forgotten, and the list begins differently anyway.
+// forgotten, and the list differs before them anyway.
 func (p *cacheTTL) reconsider(ms []message.Message, e tokens.Estimator) {
 	for i := range ms {
 		if how, ok := p.state.of(&ms[i]); ok && e.Message(p.show(&ms[i], how)) > e.Message(ms[i]) {

@@ -3,6 +3,7 @@ package prune_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,29 @@ func TestCacheTTLForgetsWhatACompactionRemoved(t *testing.T) {
 	p.Apply(compacted, in)
 	require.NotContains(t, string(p.Snapshot()), `"k02"`)
 	require.Contains(t, string(p.Snapshot()), `"k06"`)
+}
+
+// A history limit in front keeps the summary and takes what follows it, so the list still
+// begins as it did. A restart then changes nothing.
+func TestCacheTTLForgetsWhatAHistoryLimitRemoved(t *testing.T) {
+	t.Parallel()
+	head := message.CompactionSummary("so far", 9, start)
+	long, short := exchange(0, strings.Repeat("r", 6_000)), exchange(1, "ok")
+	ms := slices.Concat([]message.Message{head}, long, short, turns(3))
+	in := compatInput(3_000, time.Hour)
+	p := warm(&prune.CacheTTLOptions{HardRatio: -1, MinPrunable: -1}, in)
+	p.Apply(ms, in)
+	require.Contains(t, string(p.Snapshot()), long[2].Key)
+	require.Contains(t, string(p.Snapshot()), short[2].Key)
+	p.Observe(message.Usage{}, in.Now)
+	limited := append([]message.Message{head}, ms[1+len(long):]...)
+	want := p.Apply(limited, in)
+	require.NotContains(t, string(p.Snapshot()), long[2].Key)
+
+	restored := prune.CacheTTL(nil)
+	require.NoError(t, restored.Restore(p.Snapshot()))
+	requireEqualLists(t, want, restored.Apply(limited, in), "restored")
+	require.Contains(t, join(want), "ok", "a text for a shorter result makes up for nothing now")
 }
 
 // TestCacheTTLNeverLengthens: a short result was cleared beside long ones; when a compaction

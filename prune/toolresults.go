@@ -63,8 +63,9 @@ func (p *toolResults) Apply(ms []message.Message, in Input) []message.Message {
 		p.cut(0)
 		p.limit = limit
 	}
-	p.cut(p.memo.prefix(ms))
-	if len(ms) > 0 && len(p.memo.seen) == 0 {
+	known, stays := len(p.memo.seen), p.memo.prefix(ms)
+	p.cut(stays)
+	if len(ms) > 0 && (stays == 0 || stays < known) {
 		p.forget(ms)
 	}
 	p.extend(ms, in.estimator())

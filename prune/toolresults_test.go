@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -168,7 +169,10 @@ func TestToolResultsForgetWhatACompactionRemoved(t *testing.T) {
 	ms := exchanges(6, strings.Repeat("r", 900))
 	pass.Apply(ms, prune.Input{})
 	require.Contains(t, string(pass.Snapshot()), `"e0-2"`)
-	pass.Apply(ms[12:], prune.Input{})
+	head := message.CompactionSummary("so far", 9, time.UnixMilli(1))
+	pass.Apply(append([]message.Message{head}, ms...), prune.Input{})
+	require.Contains(t, string(pass.Snapshot()), `"e0-2"`)
+	pass.Apply(append([]message.Message{head}, ms[12:]...), prune.Input{}) // begins as it did
 	require.NotContains(t, string(pass.Snapshot()), `"e0-2"`)
 }
 
