@@ -20,6 +20,7 @@ type callInfo struct {
 	raw    object // the params as written, abortSignal included
 	on     *resolvedEngine
 	signal *signalState
+	over   bool // the call's context was done when it came back
 
 	mu       sync.Mutex
 	returned any
@@ -115,8 +116,14 @@ func (c *callInfo) params(method string, typed object) object {
 	out := maps.Clone(c.raw)
 	for _, key := range carries(method) {
 		v, written := c.raw[key]
-		if !written || isEmptyField(v) {
-			continue // the Go field is zero either way
+		if !written {
+			continue
+		}
+		if isEmptyField(v) { // the Go field is zero either way
+			if c.on.hasLearnt(key) {
+				delete(out, key)
+			}
+			continue
 		}
 		if _, arrived := typed[key]; !arrived {
 			delete(out, key)
@@ -124,6 +131,24 @@ func (c *callInfo) params(method string, typed object) object {
 		}
 	}
 	return out
+}
+
+// heldBack reports whether a field is missing because the engine declares that it wants
+// others only.
+func (c *callInfo) heldBack(method string, params object, accepted []ce.HostParam) bool {
+	if accepted == nil {
+		return false
+	}
+	for _, key := range carries(method) {
+		v, written := c.raw[key]
+		if _, there := params[key]; there || slices.Contains(accepted, ce.HostParam(key)) {
+			continue
+		}
+		if c.method != method || written && !isEmptyField(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // isEmptyField reports a value that the Go field cannot tell from nothing.
@@ -139,6 +164,15 @@ func (r *resolvedEngine) learn(key string) {
 		r.learned = map[string]bool{}
 	}
 	r.learned[key] = true
+}
+
+func (r *resolvedEngine) hasLearnt(key string) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.learned[key]
 }
 
 // outOfPlace gives a learnt field that the step passes to a hook whose Go params lack it: the

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -47,6 +48,14 @@ type childRequest struct {
 	Scenario object `json:"scenario"`
 }
 
+// A childReply is what the other process says of itself.
+type childReply struct {
+	Quarantines []any    `json:"quarantines"`
+	Differs     []string `json:"differs,omitempty"`
+	Skipped     string   `json:"skipped,omitempty"`
+	Error       string   `json:"error,omitempty"`
+}
+
 // A childProcess is a second process on the same state folder.
 type childProcess struct {
 	cmd   *exec.Cmd
@@ -71,16 +80,39 @@ func opChild(ctx context.Context, w *world, s step) (any, error) {
 	req := childRequest{StateDir: w.stateDir, Scenario: object{
 		"id": w.sc.ID, "engines": objects(w.sc.Engines), "factories": lists(w.sc.Factories), "steps": steps,
 	}}
-	c, out, err := startChild(ctx, req)
+	c, reply, err := startChild(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	w.hear(reply)
 	if s.flag("keepAlive") {
 		w.children = append(w.children, c)
 	} else {
 		c.stop()
 	}
-	return out, nil
+	if reply.Skipped != "" {
+		return nil, w.skip(reply.Skipped)
+	}
+	return reply.Quarantines, nil
+}
+
+// hear takes up what another process met that does not compare. The reference mirrors no record
+// without a reason, so none is listed in another process.
+func (w *world) hear(reply childReply) {
+	for _, rule := range reply.Differs {
+		w.differ(rule)
+	}
+	for _, item := range reply.Quarantines {
+		q, _ := item.(map[string]any)
+		id, _ := q["engineId"].(string)
+		if q["reason"] != nil && q["reason"] != "" {
+			continue
+		}
+		w.theirs[id] = true
+		if slices.ContainsFunc(w.reg.Quarantines(), func(own ce.Quarantine) bool { return own.EngineID == id }) {
+			w.differ(differMirror)
+		}
+	}
 }
 
 func opChildStop(_ context.Context, w *world, _ step) (any, error) {
@@ -112,48 +144,45 @@ func lists(in map[string][]object) object {
 }
 
 // startChild starts this program again and reads the list that it prints.
-func startChild(ctx context.Context, req childRequest) (*childProcess, any, error) {
+func startChild(ctx context.Context, req childRequest) (*childProcess, childReply, error) {
+	var reply childReply
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, nil, err
+		return nil, reply, err
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, "child")
 	cmd.Env = append(os.Environ(), childVariable+"=1")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, reply, err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, reply, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, nil, err
+		return nil, reply, err
 	}
 	c := &childProcess{cmd: cmd, stdin: stdin}
 	if err := json.NewEncoder(stdin).Encode(req); err != nil {
 		c.stop()
-		return nil, nil, err
+		return nil, reply, err
 	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
 		c.stop()
-		return nil, nil, fmt.Errorf("the other process said nothing: %w", err)
-	}
-	var reply struct {
-		Quarantines []any  `json:"quarantines"`
-		Error       string `json:"error"`
+		return nil, reply, fmt.Errorf("the other process said nothing: %w", err)
 	}
 	if err := json.Unmarshal(line, &reply); err != nil {
 		c.stop()
-		return nil, nil, err
+		return nil, reply, err
 	}
 	if reply.Error != "" {
 		c.stop()
-		return nil, nil, errors.New(reply.Error)
+		return nil, reply, errors.New(reply.Error)
 	}
-	return c, reply.Quarantines, nil
+	return c, reply, nil
 }
 
 // childCommand is the other process: it reads one request, answers with one line and lives
@@ -164,12 +193,9 @@ func childCommand(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	reply := object{}
-	list, err := runChild(ctx, line)
+	reply, err := runChild(ctx, line)
 	if err != nil {
-		reply["error"] = err.Error()
-	} else {
-		reply["quarantines"] = list
+		reply.Error = err.Error()
 	}
 	if err := json.NewEncoder(out).Encode(reply); err != nil {
 		return err
@@ -178,33 +204,36 @@ func childCommand(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-func runChild(ctx context.Context, request []byte) ([]any, error) {
-	var req childRequest
+func runChild(ctx context.Context, request []byte) (childReply, error) {
+	var (
+		req   childRequest
+		reply childReply
+	)
 	if err := json.Unmarshal(request, &req); err != nil {
-		return nil, err
+		return reply, err
 	}
 	raw, err := json.Marshal(req.Scenario)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	sc, err := parseScenario(raw)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	w, err := newWorld(ctx, sc)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	defer w.close()
 	w.reg.Health = ce.FileHealth(req.StateDir)
 	ops := operations()
 	for i, s := range sc.Steps {
 		if _, err := w.step(ctx, ops, i, s); err != nil {
-			return nil, err
+			return reply, err
 		}
 	}
-	if reason := w.withoutMeaning(); reason != "" {
-		return nil, errors.New(reason)
-	}
-	return quarantineList(w.reg.Quarantines()), nil
+	reply.Skipped = w.withoutMeaning()
+	reply.Differs = slices.Sorted(maps.Keys(w.differs))
+	reply.Quarantines = quarantineList(w.reg.Quarantines())
+	return reply, nil
 }

@@ -38,6 +38,7 @@ func (r *reader) target() ce.SessionTarget {
 		return ce.SessionTarget{}
 	}
 	t := sessionTargetOf(s)
+	r.bad = append(r.bad, s.bad...)
 	if t == (ce.SessionTarget{}) {
 		t.SessionID = r.text("sessionId")
 	}

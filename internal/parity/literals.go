@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
 )
 
 // An object is a JSON object of the scenario language, its literals resolved.
@@ -72,6 +74,11 @@ func plain(v any) any {
 		return out
 	}
 	return v
+}
+
+// trimmed removes white space as the language of the reference knows it.
+func trimmed(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r == '\ufeff' || r != '\u0085' && unicode.IsSpace(r) })
 }
 
 // absent reports whether a value stands for nothing.

@@ -104,8 +104,8 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 	if key := on.outOfPlace(method, raw); key != "" {
 		return nil, nil, w.skip(fmt.Sprintf("%s has no field %s that could be held back", method, key))
 	}
-	if w.registrations(on.selected) != on.registrations {
-		w.differ(differStale)
+	if on.close(method == "dispose") {
+		w.differ(differClosed)
 	}
 	raw = maps.Clone(raw)
 	c := newCall(method, raw, on)
@@ -117,11 +117,16 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 			c.raw = object{}
 		}
 		c.raw["abortSignal"] = "$signal"
-		if ctx.Err() != nil && on.isDefault() {
+		if ctx.Err() != nil && on.bare {
 			w.differ(differDone)
 		}
 	}
 	v, err := do(withCall(ctx, c), w, on, c)
+	c.over = ctx.Err() != nil
+	w.noteStale(on)
+	if missed := (*ce.DeadlineError)(nil); err != nil && (c.over || errors.As(err, &missed)) && on.handle.Status().Busy > 0 {
+		w.differ(differAbandoned)
+	}
 	if err == nil {
 		err = w.checkDefault(on.handle)
 	}
@@ -159,6 +164,10 @@ func opRollback(ctx context.Context, w *world, s step) (any, error) {
 	if !ok || prep == nil || prep.Rollback == nil {
 		return nil, errors.New("there is no rollback handle")
 	}
+	if w.rolledBack[prep] {
+		w.differ(differRollback)
+	}
+	w.rolledBack[prep] = true
 	return nil, prep.Rollback(ctx)
 }
 

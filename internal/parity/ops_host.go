@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	ce "github.com/go-contextengine/contextengine"
 )
@@ -81,16 +83,22 @@ func opHostSupport(_ context.Context, w *world, s step) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		w.noteStale(on)
 		info = on.handle.Info()
 	}
 	host, err := w.hostOf(s.fields["host"])
 	if err != nil {
 		return nil, err
 	}
-	if info.ID == ce.LegacyID && len(info.HostRequirements) > 0 {
-		w.differ(differExempt)
+	operation := ce.Operation(s.text("operation"))
+	if info.ID == ce.LegacyID {
+		other := info
+		other.ID = "another"
+		if ce.CheckHost(other, operation, host) != nil {
+			w.differ(differExempt)
+		}
 	}
-	err = ce.CheckHost(info, ce.Operation(s.text("operation")), host)
+	err = ce.CheckHost(info, operation, host)
 	if err == nil {
 		return object{"assert": "ok", "evaluate": object{"ok": true, "missingCapabilities": []any{}}}, nil
 	}
@@ -106,11 +114,15 @@ func opHostSupport(_ context.Context, w *world, s step) (any, error) {
 
 // opIsActive reports whether anything but the default engine answers.
 func opIsActive(_ context.Context, w *world, s step) (any, error) {
+	if absent(s.fields["on"]) {
+		return false, nil
+	}
 	on, err := w.engine(s.text("on"))
 	if err != nil {
 		return nil, err
 	}
-	return on.handle.Info().ID != "legacy", nil
+	w.noteStale(on)
+	return on.handle.Info().ID != ce.LegacyID, nil
 }
 
 // opDelegate hands a compaction to the lent compactor.
@@ -120,11 +132,32 @@ func opDelegate(ctx context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.identify(&p, c.raw)
+	ctx, _, release := withSignal(ctx, w, s.fields["signal"])
+	defer release()
 	res, err := ce.DelegateCompaction(withCall(ctx, c), p)
 	if err != nil {
 		return nil, err
 	}
 	return renderCompact(w, res, c.source()), nil
+}
+
+// identify fills in who a delegated compaction is for, where the reference looks for it: the
+// call's own words come before those of its runtime context.
+func (w *world) identify(p *ce.CompactParams, params object) {
+	context, _ := params["runtimeContext"].(map[string]any)
+	if key, ok := context["sessionKey"].(string); ok && p.SessionKey == "" {
+		p.SessionKey = key
+	}
+	if agent, ok := params["agentId"].(string); ok && p.Runtime != nil {
+		rt := *p.Runtime
+		rt.AgentID = agent
+		p.Runtime = &rt
+	}
+	other := func(a, b string) bool { return a != "" && b != "" && a != b }
+	if other(p.Target.SessionID, p.SessionID) || other(p.Target.SessionKey, p.SessionKey) {
+		w.differ(differIdentity)
+	}
 }
 
 // opRuntimeSettings builds the settings. What is no text or no finite number counts as absent,
@@ -151,7 +184,36 @@ func opRuntimeSettings(_ context.Context, w *world, s step) (any, error) {
 	if in.MaxOutputTokens, err = w.limit(o["maxOutputTokens"]); err != nil {
 		return nil, err
 	}
+	for _, reason := range []string{in.FallbackReason, in.DegradedReason} {
+		if string(ce.NormaliseReason(reason)) != referenceReason(reason) {
+			w.differ(differReason)
+		}
+	}
 	return jsonValue(ce.NewRuntimeSettings(in)), nil
+}
+
+// referenceReason is the code that the reference gives a free reason: by parts of words, the
+// first that is found.
+func referenceReason(text string) string {
+	if text = trimmed(text); text == "" || slices.Contains(ce.ReasonCodes(), ce.ReasonCode(text)) {
+		return text
+	}
+	text = strings.ToLower(text)
+	for _, rule := range []struct {
+		code  ce.ReasonCode
+		parts []string
+	}{
+		{ce.CodeProviderTimeout, []string{"timeout"}},
+		{ce.CodeRateLimited, []string{"rate", "limit", "429"}},
+		{ce.CodeContextOverflow, []string{"overflow", "context", "pressure"}},
+		{ce.CodeRuntimeUnavailable, []string{"runtime"}},
+		{ce.CodeProviderUnavailable, []string{"provider", "primary", "unavailable"}},
+	} {
+		if slices.ContainsFunc(rule.parts, func(part string) bool { return strings.Contains(text, part) }) {
+			return string(rule.code)
+		}
+	}
+	return string(ce.CodeUnknown)
 }
 
 // limit reads a number of tokens; nil when there is none.

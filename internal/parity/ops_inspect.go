@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	ce "github.com/go-contextengine/contextengine"
 )
@@ -14,11 +15,15 @@ func inspectOps() map[string]opFunc {
 	}
 }
 
+// longestReason is how much of a reason a record keeps.
+const longestReason = 500
+
 func opInfo(_ context.Context, w *world, s step) (any, error) {
 	on, err := w.engine(s.text("on"))
 	if err != nil {
 		return nil, err
 	}
+	w.noteStale(on)
 	before := w.requests()
 	info := on.handle.Info()
 	if w.requests() > before {
@@ -104,7 +109,16 @@ func opSame(_ context.Context, w *world, s step) (any, error) {
 }
 
 func opQuarantines(_ context.Context, w *world, _ step) (any, error) {
-	return quarantineList(w.reg.Quarantines()), nil
+	list := w.reg.Quarantines()
+	for _, q := range list {
+		if utf8.RuneCountInString(q.Reason) >= longestReason {
+			w.differ(differLength)
+		}
+		if q.Reason == "" && w.theirs[q.EngineID] {
+			w.differ(differMirror)
+		}
+	}
+	return quarantineList(list), nil
 }
 
 func quarantineList(qs []ce.Quarantine) []any {
@@ -140,8 +154,9 @@ func opOwnerPlugin(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.noteStale(on)
 	plugin, ok := strings.CutPrefix(on.handle.Owner(), "plugin:")
-	if plugin = strings.TrimSpace(plugin); !ok || plugin == "" {
+	if plugin = trimmed(plugin); !ok || plugin == "" {
 		return nil, nil
 	}
 	return plugin, nil

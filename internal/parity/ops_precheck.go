@@ -48,7 +48,7 @@ func (p pressureCase) check() map[string]any {
 	if given := p.LLMBoundaryTokenPressure; given != nil && given.EstimatedPromptTokens != nil {
 		load.Estimated = int(math.Ceil(*given.EstimatedPromptTokens))
 		source = "rendered_llm_boundary"
-		if s := strings.TrimSpace(given.Source); s != "" {
+		if s := trimmed(given.Source); s != "" {
 			source = s
 		}
 	}

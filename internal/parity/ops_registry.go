@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 
 	ce "github.com/go-contextengine/contextengine"
 )
@@ -13,7 +12,8 @@ import (
 const (
 	differRefresh   = "a same owner registers again without a refresh flag"
 	differClearCore = "clearing owner core leaves the default engine"
-	differOwner     = "a blank owner is an error in Register and nothing in UnregisterOwner"
+	differOwner     = "a blank owner is nothing to UnregisterOwner"
+	differID        = "an id that could never be selected is refused by Register"
 	differStale     = "a handle belongs to one generation of its registration"
 	differAccepted  = "declared AcceptedHostParams are honoured"
 	differAbort     = "an abort is recognised by errors.Is, not by words"
@@ -24,6 +24,14 @@ const (
 	differLane      = "deferred maintenance goes through the host's lane"
 	differExempt    = "the check itself exempts the legacy engine, not its callers"
 	differMalformed = "a malformed assemble result is a contract violation and a failure"
+	differAbandoned = "an abandoned call is logged, and its session goes elsewhere until it returns"
+	differHeard     = "an engine that gives up on a cancellation is heard before its caller leaves"
+	differClosed    = "a closed handle stays closed"
+	differRollback  = "a preparation is rolled back once"
+	differReason    = "reasons are mapped by whole words"
+	differMirror    = "a record is mirrored whatever its reason"
+	differLength    = "the reason of a record is kept to its first 500 characters"
+	differIdentity  = "a session target that contradicts its session is refused"
 )
 
 func registryOps() map[string]opFunc {
@@ -76,9 +84,6 @@ func (w *world) register(s step, owner string) (any, error) {
 	if discovery {
 		opts = append(opts, ce.DiscoveryOnly())
 	}
-	if strings.TrimSpace(owner) == "" {
-		w.differ(differOwner)
-	}
 	before, held := w.reg.Lookup(id)
 	held = held && (id != ce.LegacyID || w.defaultThere())
 	err := w.reg.Register(id, owner, w.factory(factory), opts...)
@@ -87,6 +92,9 @@ func (w *world) register(s step, owner string) (any, error) {
 		return object{"ok": false, "existingOwner": conflict.Owner}, nil
 	}
 	if err != nil {
+		if trimmed(owner) != "" { // the reference refuses a blank owner too
+			w.differ(differID)
+		}
 		return nil, err
 	}
 	if after, _ := w.reg.Lookup(id); after.Generation != before.Generation {
@@ -109,7 +117,7 @@ func (w *world) noteOwner(id, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.registered[id]++
-	w.owners[id] = strings.TrimSpace(owner)
+	w.owners[id] = trimmed(owner)
 	w.hasDefault = w.hasDefault || id == ce.LegacyID
 }
 
@@ -129,14 +137,16 @@ func opClearOwner(_ context.Context, w *world, s step) (any, error) {
 	if !ok && !absent(s.fields["owner"]) {
 		return nil, w.skip("an owner is a text")
 	}
-	switch strings.TrimSpace(owner) {
+	switch trimmed(owner) {
 	case "":
 		w.differ(differOwner)
 	case "core":
-		w.differ(differClearCore)
+		if w.defaultThere() {
+			w.differ(differClearCore)
+		}
 	}
 	w.reg.UnregisterOwner(owner)
-	w.cleared(strings.TrimSpace(owner))
+	w.cleared(trimmed(owner))
 	return nil, nil
 }
 
@@ -187,8 +197,11 @@ func (w *world) defaultThere() bool {
 
 // keep names a handle for later steps.
 func (w *world) keep(name string, h *ce.Handle, sel ce.Selection) {
-	id := strings.TrimSpace(sel.Engine)
-	r := &resolvedEngine{name: name, handle: h, selected: id, registrations: w.registrations(id)}
+	id := trimmed(sel.Engine)
+	r := &resolvedEngine{
+		name: name, handle: h, selected: id, registrations: w.registrations(id),
+		bare: id == "" || id == ce.LegacyID || h.Status().Substituted,
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.resolved[name] = r

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -22,11 +23,14 @@ func opCompactionTimeout(_ context.Context, _ *world, s step) (any, error) {
 	}
 	if n, ok := config["timeoutSeconds"].(json.Number); ok {
 		if seconds, err := n.Float64(); err == nil && seconds >= 1 {
-			return int64(seconds) * 1000, nil
+			return int64(min(math.Floor(seconds)*1000, referenceLimit)), nil
 		}
 	}
 	return ce.DefaultDeadlines().Compact.Milliseconds(), nil
 }
+
+// referenceLimit is the longest deadline that the reference's timers take, in milliseconds.
+const referenceLimit = 2_147_000_000
 
 const opNameCompactSafe = "compactSafe"
 
@@ -40,7 +44,10 @@ func opCompactSafe(ctx context.Context, w *world, s step) (any, error) {
 		s = step{op: s.op, fields: maps.Clone(s.fields)}
 		s.fields["signal"] = object{"abort": "never"}
 	}
-	v, _, err := w.invoke(ctx, on, "compact", s)
+	v, c, err := w.invoke(ctx, on, "compact", s)
+	if err != nil && c != nil && c.over && w.raised(err) {
+		w.differ(differHeard)
+	}
 	return v, err
 }
 

@@ -41,6 +41,9 @@ func (w *world) hostStep(s step) (*hostStep, error) {
 			return nil, err
 		}
 		h.on = on
+		if on.close(false) {
+			w.differ(differClosed)
+		}
 	}
 	ref := ce.SessionRef{
 		SessionID:   h.text("sessionId", defaultSessionID),
@@ -122,7 +125,6 @@ func opHostBootstrap(ctx context.Context, w *world, s step) (any, error) {
 	boundary := ce.BoundaryResumed
 	if !h.flag("hadSessionFile") {
 		boundary = ce.BoundaryNew
-		w.differ(differBootstrap)
 	}
 	settings, err := h.settings("")
 	if err != nil {
@@ -131,6 +133,9 @@ func opHostBootstrap(ctx context.Context, w *world, s step) (any, error) {
 	hooks := ce.HooksOf(h.on.handle)
 	if !hooks.Has(ce.HookBootstrap) && !hooks.Has(ce.HookMaintain) {
 		return nil, nil
+	}
+	if boundary == ce.BoundaryNew {
+		w.differ(differBootstrap)
 	}
 	if _, err := turn.Bootstrap(h.context(ctx), h.on.handle, h.session, turn.Beginning{Boundary: boundary, Settings: settings}); err != nil {
 		w.warn()

@@ -101,7 +101,8 @@ func behaviours(v any) []object {
 // An outcome is what one scenario led to.
 type outcome struct {
 	Scenario string `json:"scenario"`
-	// Skipped says why a scenario has no meaning here; then there are no steps.
+	// Skipped says why a scenario has no meaning here, then there are no steps, or which
+	// rules met on the way differ from the reference on purpose.
 	Skipped string `json:"skipped,omitempty"`
 	// Differs names the rules met on the way that differ from the reference on purpose.
 	Differs []string      `json:"differs,omitempty"`
@@ -137,10 +138,12 @@ func scenarioCommand(ctx context.Context, args []string, w, stderr io.Writer) er
 	}
 	differs := []object{}
 	var ran, skipped int
+	var faults []error
 	for _, path := range flags.Args() {
 		o, err := runScenarioFile(ctx, path)
-		if err != nil {
-			return err
+		if err != nil { // the others run all the same
+			faults = append(faults, err)
+			continue
 		}
 		if o.Skipped != "" {
 			skipped++
@@ -160,7 +163,7 @@ func scenarioCommand(ctx context.Context, args []string, w, stderr io.Writer) er
 		}
 	}
 	fmt.Fprintf(w, "%d ran, %d skipped\n", ran, skipped)
-	return nil
+	return errors.Join(faults...)
 }
 
 func runScenarioFile(ctx context.Context, path string) (outcome, error) {

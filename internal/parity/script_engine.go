@@ -106,9 +106,6 @@ func (e *scriptedEngine) readInfo() error {
 	if err != nil {
 		return e.t.w.skip(err.Error())
 	}
-	if info.AcceptedHostParams != nil {
-		e.t.w.differ(differAccepted)
-	}
 	e.info = info
 	return nil
 }

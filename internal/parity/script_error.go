@@ -30,7 +30,16 @@ type noMeaning struct{ reason string }
 func (e *noMeaning) Error() string { return e.reason }
 
 // A filler replaces the placeholders in the texts of a scripted error.
-type filler struct{ keys []string }
+type filler struct {
+	keys   []string
+	reason error // why the call is over; nil while it is not
+}
+
+// signalReason reports whether a cause stands for the reason of the call's own signal.
+func signalReason(v any) bool {
+	s, _ := v.(string)
+	return s == "$signalReason" || s == "$reason" || s == "$signal"
+}
 
 func (f filler) text(s string) string {
 	if len(f.keys) == 0 {
@@ -85,7 +94,11 @@ func scriptErrorOf(o object, f filler) (made, err error) {
 	}
 	r := read(o)
 	e := &scriptError{message: f.text(r.text("message")), name: r.text("name"), code: r.text("code")}
-	if cause, ok := r.take("cause"); ok {
+	if cause, ok := r.take("cause"); ok && signalReason(cause) {
+		if f.reason != nil {
+			e.causes = append(e.causes, f.reason)
+		}
+	} else if ok {
 		c, err := newScriptError(cause, f)
 		if err != nil {
 			return nil, err

@@ -17,6 +17,9 @@ func (e *scriptedEngine) perform(ctx context.Context, method string, typed objec
 		return object{}, nil
 	}
 	params := c.params(method, typed)
+	if c.heldBack(method, params, e.info.AcceptedHostParams) {
+		e.t.w.differ(differAccepted)
+	}
 	e.record(method, params)
 	meet(ctx)
 	b := e.behaviour(method)
@@ -79,11 +82,16 @@ func (e *scriptedEngine) act(ctx context.Context, b, params, typed object) (any,
 		return nil, e.hang(ctx, b)
 	}
 	if keys := rejectedKeys(b, params); len(keys) > 0 {
+		for _, key := range keys {
+			if isEmptyField(params[key]) && slices.Contains(hostFields(), key) {
+				return nil, w.skip("a field is there or it is not: " + key + " without a value cannot be rejected")
+			}
+		}
 		template, ok := b["error"]
 		if !ok {
 			template = "Unrecognized key(s) in object: {keys}"
 		}
-		return nil, w.throw(template, filler{keys})
+		return nil, w.throw(template, filler{keys: keys})
 	}
 	if on, _ := b["rethrowSignalReason"].(bool); on {
 		if cause := context.Cause(ctx); cause != nil {
@@ -91,13 +99,32 @@ func (e *scriptedEngine) act(ctx context.Context, b, params, typed object) (any,
 		}
 	}
 	if v, ok := b["throw"]; ok {
-		err := w.throw(v, filler{})
-		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) && abortWords().MatchString(err.Error()) {
-			w.differ(differAbort)
-		}
-		return nil, err
+		return nil, e.throw(ctx, v)
 	}
 	return e.answer(b, typed)
+}
+
+// throw makes the error that a script fails with. Words and causes decide in the reference
+// what it means when the call is over; here the error's identity does.
+func (e *scriptedEngine) throw(ctx context.Context, v any) error {
+	w := e.t.w
+	err := w.throw(v, filler{reason: context.Cause(ctx)})
+	if ctx.Err() == nil {
+		return err
+	}
+	_, missed := context.Cause(ctx).(*ce.DeadlineError)
+	byWord, byIdentity := abortWords().MatchString(err.Error()), errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))
+	var made *scriptError
+	if errors.As(err, &made) && made.name == "AbortError" {
+		byWord = true
+	}
+	switch {
+	case missed && !byWord:
+		w.differ(differLate)
+	case !missed && byWord != byIdentity:
+		w.differ(differAbort)
+	}
+	return err
 }
 
 // abortWords are the words by which the reference recognises an abort.
@@ -140,7 +167,7 @@ func (e *scriptedEngine) echo(b, typed object) (any, error) {
 func (e *scriptedEngine) hang(ctx context.Context, b object) error {
 	<-ctx.Done()
 	if v, ok := b["throw"]; ok {
-		return e.t.w.throw(v, filler{})
+		return e.throw(ctx, v)
 	}
 	return context.Cause(ctx)
 }
