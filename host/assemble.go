@@ -141,6 +141,8 @@ func (t *Turn) deliver(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.delivered, t.deliveredTo = len(t.own.messages), t.engine.Info().ID
+		t.leaveOver(true) // a host that continues after a crash does not deliver that again
+		t.saveRecord(ctx)
 	case !t.engine.settles(ctx, err):
 		return err
 	default:

@@ -49,7 +49,7 @@ func laneKey(ref ce.SessionRef) string {
 // awaitBackground waits for work that was put off for a session, whatever the name
 // it was scheduled under.
 func (h *Host) awaitBackground(ctx context.Context, ref ce.SessionRef) error {
-	names := []string{laneKey(ref), idName(ref.SessionID)}
+	names := []string{laneKey(ref)}
 	if s := h.open.peek(ref.SessionID); s != nil {
 		s.mu.Lock()
 		names = append(names, s.lane)

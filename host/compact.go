@@ -82,7 +82,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 		}
 		return done, nil
 	}
-	v.session.update(func(r *record) { r.Compactions++; r.Used, r.LastNoProgress = 0, "" })
+	v.session.update((*record).compacted)
 	if owner {
 		v.observe(ctx, Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: done.before, TokensAfter: done.after}, nil)
 	}

@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prune"
+	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // A StateStore keeps small named values per session: what a host knows of a
@@ -42,10 +45,34 @@ type record struct {
 	Settings       map[string]string `json:"settings,omitempty"`
 	Model          string            `json:"model,omitempty"` // the name that the last turn asked for
 	Window         int               `json:"window,omitempty"`
+	LastCall       *message.Usage    `json:"lastCall,omitempty"`  // nil: unknown
+	CacheTouch     time.Time         `json:"cacheTouch,omitzero"` // when a call last read or wrote the provider's cache
 	Reserve        int               `json:"reserve,omitempty"`
 	Precheck       *Precheck         `json:"precheck,omitempty"`
 	Spent          Spending          `json:"spent,omitzero"`
 	Left           *leftover         `json:"left,omitempty"` // nil: the last turn is finished
+}
+
+// reported takes up what the provider counted for a call.
+func (r *record) reported(u message.Usage, at time.Time) {
+	r.Used, r.LastCall = tokens.ContextTokens(u), &u
+	if u.CacheRead > 0 || u.CacheWrite > 0 {
+		r.CacheTouch = at
+	}
+}
+
+// compacted forgets what the provider counted before a compaction.
+func (r *record) compacted() {
+	r.Compactions++
+	r.Used, r.LastCall, r.LastNoProgress = 0, nil, ""
+}
+
+// promptCache is what engines are told of the provider's cache; nil: nothing is known.
+func (r *record) promptCache() *ce.PromptCacheInfo {
+	if r.LastCall == nil && r.CacheTouch.IsZero() {
+		return nil
+	}
+	return &ce.PromptCacheInfo{LastCall: r.LastCall, LastTouchAt: r.CacheTouch}
 }
 
 // recall reads the session's stored state, once. What is missing or torn starts
@@ -113,13 +140,7 @@ func (v *visit) remember(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
 	defer v.h.calibrator.save(ctx)
-	raw, err := json.Marshal(v.session.snapshot())
-	if err == nil {
-		err = v.h.opts.State.Save(ctx, v.ref, stateRecord, raw)
-	}
-	if err != nil {
-		v.warn(ctx, "saving the session's state failed", err)
-	}
+	v.saveRecord(ctx)
 	for i, pass := range v.session.passes {
 		stateful, ok := pass.(prune.Stateful)
 		if !ok {
@@ -132,6 +153,19 @@ func (v *visit) remember(ctx context.Context) {
 		if err := v.h.opts.State.Save(ctx, v.ref, statePass+strconv.Itoa(i), snapshot); err != nil {
 			v.warn(ctx, "saving a pass's state failed", err)
 		}
+	}
+}
+
+// saveRecord stores the session's standing.
+func (v *visit) saveRecord(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	raw, err := json.Marshal(v.session.snapshot())
+	if err == nil {
+		err = v.h.opts.State.Save(ctx, v.ref, stateRecord, raw)
+	}
+	if err != nil {
+		v.warn(ctx, "saving the session's state failed", err)
 	}
 }
 

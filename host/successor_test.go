@@ -134,7 +134,7 @@ func TestSuccessorsThatAreBusy(t *testing.T) {
 		require.Len(t, results, 2)
 		idle := 0
 		for range 2 {
-			if r := <-results; strings.Contains(r.Detail, "another turn is in it") {
+			if r := <-results; strings.Contains(r.Detail, "another turn or its maintenance is in it") {
 				idle++
 			}
 		}

@@ -179,7 +179,7 @@ func (t *Turn) observeReplies(ms []message.Message) {
 		if m.Usage == nil || tokens.ContextTokens(*m.Usage) <= 0 {
 			continue
 		}
-		t.session.update(func(r *record) { r.Used = tokens.ContextTokens(*m.Usage) })
+		t.session.update(func(r *record) { r.reported(*m.Usage, t.h.opts.Now()) })
 		for _, pass := range t.session.passes {
 			if stateful, ok := pass.(prune.Stateful); ok {
 				stateful.Observe(*m.Usage, t.h.opts.Now())

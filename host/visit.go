@@ -185,10 +185,8 @@ func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
 
 // lend prepares what the engine is lent.
 func (v *visit) lend() {
-	rt := ce.RuntimeContext{
-		Cwd: v.log.Header().Cwd, Estimator: v.h.meter,
-		TokenBudget: v.promptBudget(), CurrentTokens: v.estimated(v.session.used()),
-	}
+	rt := ce.RuntimeContext{Cwd: v.log.Header().Cwd, Estimator: v.h.meter}
+	v.tell(&rt)
 	rt.Compactor = builtin{v.h.opts.Compactor, v.builtins, v.witness()}
 	if v.h.opts.Model != nil {
 		rt.Completer = v.completer("")
@@ -212,10 +210,12 @@ func (v *visit) completer(purpose string) ce.Completer {
 }
 
 // refresh tells the engine the present numbers in the calls to come.
-func (v *visit) refresh() {
-	v.steps.SetRuntime(func(rt *ce.RuntimeContext) {
-		rt.CurrentTokens, rt.TokenBudget = v.estimated(v.session.used()), v.promptBudget()
-	})
+func (v *visit) refresh() { v.steps.SetRuntime(v.tell) }
+
+// tell fills in the present numbers.
+func (v *visit) tell(rt *ce.RuntimeContext) {
+	r := v.session.snapshot()
+	rt.CurrentTokens, rt.TokenBudget, rt.PromptCache = v.estimated(r.Used), v.promptBudget(), r.promptCache()
 }
 
 func (v *visit) target() ce.SessionTarget {
@@ -285,24 +285,15 @@ const successorWait = 5 * time.Second
 // move takes the visit to the session that a compaction moved to. After an error it is
 // where it was.
 func (v *visit) move(ctx context.Context, to string) error {
-	soon, cancel := context.WithTimeoutCause(ctx, successorWait, errSuccessorBusy)
-	defer cancel()
-	name := idName(to)
-	held := slices.Contains(v.claim.names, name)
-	if err := v.claim.add(soon, name); err != nil {
-		return fmt.Errorf("waiting for the successor %q: %w", to, err)
-	}
-	log, err := v.h.store.Open(ctx, to)
+	ref := ce.SessionRef{SessionID: to, SessionKey: v.ref.SessionKey}
+	log, err := v.takeSuccessor(ctx, ref)
 	if err != nil {
-		if !held {
-			v.claim.drop(name)
-		}
-		return fmt.Errorf("opening the successor %q: %w", to, err)
+		return err
 	}
 	former := v.log
 	v.log = share(log)
 	v.logLeaving(ctx, former.Close())
-	v.ref.SessionID, v.ref.SessionFile = to, ""
+	v.ref = ref
 	next := v.h.open.get(to)
 	next.take(v.session)
 	v.session = next
@@ -310,11 +301,34 @@ func (v *visit) move(ctx context.Context, to string) error {
 	return nil
 }
 
+// takeSuccessor claims a session and opens it, when what runs in it is over.
+func (v *visit) takeSuccessor(ctx context.Context, ref ce.SessionRef) (log transcript.Log, err error) {
+	name := idName(ref.SessionID)
+	held := slices.Contains(v.claim.names, name)
+	soon, cancel := context.WithTimeoutCause(ctx, successorWait, errSuccessorBusy)
+	defer cancel()
+	if err := v.claim.add(soon, name); err != nil {
+		return nil, fmt.Errorf("waiting for the successor %q: %w", ref.SessionID, err)
+	}
+	defer func() {
+		if err != nil && !held {
+			v.claim.drop(name)
+		}
+	}()
+	if err := v.h.awaitBackground(soon, ref); err != nil {
+		return nil, fmt.Errorf("waiting for the successor %q: %w", ref.SessionID, err)
+	}
+	if log, err = v.h.store.Open(ctx, ref.SessionID); err != nil {
+		return nil, fmt.Errorf("opening the successor %q: %w", ref.SessionID, err)
+	}
+	return log, nil
+}
+
 // leaveWithin bounds what the host's stores do at the end of a visit, which does not end
 // with its caller's context.
 const leaveWithin = 5 * time.Second
 
-var errSuccessorBusy = errors.New("another turn is in it")
+var errSuccessorBusy = errors.New("another turn or its maintenance is in it")
 
 // close gives back what the visit holds, whatever happens. A session that was made for it
 // and got nothing is gone again. Of all that fails, only the latter leaves something behind;
