@@ -142,19 +142,20 @@ func (s *stage) events() {
 	s.say("  %s", strings.Join(ops, " "))
 }
 
-// seed stores a history: how many messages, of what size.
+// seed stores a history: how many messages, of what size; "results": tool results have
+// that size, and nothing else.
 func (s *stage) seed(w []string) {
 	log, err := s.store.Create(s.ctx, transcript.Header{ID: w[0]})
 	s.must(err)
 	text := strings.Repeat("x", number(w[2]))
+	ask, answer, rest := message.User(text), message.Assistant(message.Text(text)), message.Custom("note", message.Text(text))
 	for i := range number(w[1]) {
-		m := message.User(text)
-		switch i % 3 {
-		case 1:
-			m = message.Assistant(message.Text(text))
-		case 2:
-			m = message.Custom("note", message.Text(text))
+		if len(w) > 3 {
+			id := fmt.Sprint("c", i/3)
+			ask, answer = message.User("go"), message.Assistant(message.ToolCall(id, "read", nil))
+			rest = message.ToolResult(id, "read", message.Text(text))
 		}
+		m := []message.Message{ask, answer, rest}[i%3]
 		m.Timestamp = time.Now()
 		_, err := log.Append(s.ctx, transcript.MessageEntry(m))
 		s.must(err)

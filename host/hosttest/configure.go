@@ -12,6 +12,7 @@ import (
 	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prune"
 	"github.com/go-contextengine/contextengine/tokens"
 )
 
@@ -117,6 +118,8 @@ func (s *stage) option(w []string) {
 		s.opts.RescueCompaction = true
 	case "drop-oldest":
 		s.opts.DropOldest = true
+	case "no-passes":
+		s.opts.Passes = func(ce.SessionRef) []prune.Pass { return nil }
 	case "calibrate":
 		s.opts.Uncalibrated = false
 	case "strict-model": // and its window
