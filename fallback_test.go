@@ -142,3 +142,25 @@ func TestFallbackThatCannotBeMade(t *testing.T) {
 	require.ErrorIs(t, err, errCore)
 	require.Len(t, r.Quarantines(), 2, "the missing id is recorded all the same")
 }
+
+// Who answered one call is told where it was asked for, whatever the reason.
+func TestWatchStandIn(t *testing.T) {
+	f := newFake(0)
+	h := resolve(t, newRegistry(), f, ce.Selection{})
+	answered := func() bool {
+		ctx, standIn := ce.WatchStandIn(t.Context())
+		again, same := ce.WatchStandIn(ctx)
+		require.Same(t, standIn, same)
+		_, err := callHook(again, h, "assemble")
+		require.NoError(t, err)
+		return standIn.Answered()
+	}
+	require.False(t, answered())
+	f.on = fail("assemble", &ce.HostError{Op: "complete", Err: errBoom})
+	require.True(t, answered(), "for this call")
+	f.on = nil
+	require.False(t, answered())
+	f.on = fail("assemble", errBoom)
+	require.True(t, answered(), "in the same call")
+	require.True(t, answered(), "from now on")
+}

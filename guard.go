@@ -5,8 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/go-contextengine/contextengine/internal/standin"
 )
 
 // unwindGrace is how long the guard waits, after a deadline or a cancellation,
@@ -129,7 +127,7 @@ func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err e
 
 // fallBack asks the fallback engine.
 func fallBack[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r R, err error) {
-	standin.Note(ctx)
+	noteStandIn(ctx)
 	in, err := h.fallback(ctx)
 	if err != nil {
 		if examine(ctx, err).cancelled {

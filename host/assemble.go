@@ -5,7 +5,6 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/internal/standin"
 	"github.com/go-contextengine/contextengine/internal/turn"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -44,7 +43,7 @@ func (t *Turn) assemble(ctx context.Context) error {
 	p.Settings = t.settings(p.TokenBudget, "")
 	next.budget = p.TokenBudget
 	start := time.Now()
-	watched, mark := standin.Watch(ctx)
+	watched, standIn := ce.WatchStandIn(ctx)
 	next.AssembleResult, err = turn.Assemble(watched, t.engine.Handle, t.steps, p)
 	t.observe(ctx, Event{Operation: OpAssemble, Duration: time.Since(start), TokensAfter: next.EstimatedTokens}, err)
 	if err != nil {
@@ -55,7 +54,7 @@ func (t *Turn) assemble(ctx context.Context) error {
 		next.AssembleResult = ce.AssembleResult{Messages: p.Messages}
 	}
 	next.by, next.failed = t.engine.Info().ID, err != nil
-	if mark.Noted() { // for this time, or for good
+	if standIn.Answered() { // for this time, or for good
 		next.by, next.failed = ce.LegacyID, true
 	}
 	t.assembly, t.request, t.stale = next, nil, false

@@ -26,13 +26,13 @@ func architecture() table {
 		"message":    {},
 		"tokens":     {dirs: []string{"message"}},
 		"transcript": {dirs: []string{"message"}},
-		".":          up("internal/paramcompat", "internal/healthfile", "internal/standin"),
+		".":          up("internal/paramcompat", "internal/healthfile"),
 
 		"compact": up("."),
 		"prune":   up(),
 		"prompt":  up("."),
 		"report":  up(".", "prompt"),
-		"host":    up(".", "compact", "prune", "prompt", "report", "internal/turn", "internal/lane", "internal/standin"),
+		"host":    up(".", "compact", "prune", "prompt", "report", "internal/turn", "internal/lane"),
 		"config":  up(".", "compact", "prune", "prompt", "internal/json5"),
 
 		"cli":               {public: true},
@@ -47,8 +47,7 @@ func architecture() table {
 		"internal/lane":        {},
 		"internal/jsonx":       {},
 		"internal/json5":       {},
-		"internal/standin":     {},
-		"internal/turn":        up(".", "internal/lane", "internal/standin"),
+		"internal/turn":        up(".", "internal/lane"),
 		"internal/testutil":    up("."),
 		"internal/parity":      {everything: true},
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/internal/standin"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -153,12 +152,12 @@ func Assemble(ctx context.Context, e ce.ContextEngine, s *Session, p ce.Assemble
 	}
 	lent := lendList(e, p.Messages)
 	p.Messages = lent.lent
-	ctx, mark := standin.Watch(ctx)
+	ctx, standIn := ce.WatchStandIn(ctx)
 	res, err := e.Assemble(ctx, p)
 	if err != nil {
 		return ce.AssembleResult{}, err
 	}
-	res.Messages = lent.back(res.Messages, mark.Noted())
+	res.Messages = lent.back(res.Messages, standIn.Answered())
 	if res.Messages == nil && len(p.Messages) > 0 {
 		return ce.AssembleResult{}, &ce.ContractError{
 			Engine: e.Info().ID, Issues: []string{"assemble returned no list of messages"},
