@@ -46,6 +46,9 @@ func (compat) Message(m message.Message) int {
 
 func compatChars(m *message.Message) int {
 	n := 0
+	if mark := m.Extra["content"]; len(m.Content) == 1 && len(mark) > 0 && mark[0] == '{' {
+		return 0 // the reference looks for a list and finds none
+	}
 	switch m.Role {
 	case message.RoleUser, message.RoleToolResult, message.RoleCustom:
 		for i := range m.Content {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,12 +10,37 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // A goldenFunc runs one of our functions on a recorded input and reduces the result to the
 // form that was recorded. A *skipError says that a case does not apply to us; any other
 // error stands for a call that threw.
 type goldenFunc func(in json.RawMessage) (any, error)
+
+// A goldenReading is a goldenFunc for results that are partly worded by the reference, or
+// recorded in one of several forms. It sees what was recorded, and reduces both to what can be
+// compared. A *skipError then says that they differ in a way that we want.
+type goldenReading func(in json.RawMessage, want any) (got, reduced any, err error)
+
+// goldenReadings is the table of the functions that are compared so.
+func goldenReadings() map[string]goldenReading {
+	return map[string]goldenReading{
+		"repairToolUseResultPairing":          readRepairPairs,
+		"convertToLlm":                        readConvertToLLM,
+		"buildSessionContext":                 readSessionContext,
+		"SessionManager":                      readSessionManager,
+		"rewriteTranscriptEntriesInState":     readRewrite,
+		"repairSessionFileIfNeeded":           readRepair,
+		"serializeConversation":               readRenderSource,
+		"extractOpaqueIdentifiers":            readIdentifiers,
+		"classifyCompactionReason":            readEach(classOfReason),
+		"formatUnknownCompactionReasonDetail": readEach(detailOfReason),
+		"sanitizeToolCallId":                  readCallID,
+		"dropThinkingBlocks":                  readDropThinking,
+		"shouldCompact":                       readShouldCompact,
+	}
+}
 
 // goldenFuncs is the table of every function that can be compared, by recorded name.
 func goldenFuncs() map[string]goldenFunc {
@@ -47,31 +72,6 @@ type goldenCase struct {
 	Output json.RawMessage `json:"output"`
 }
 
-// A goldenDeliberate is a difference that we want. An empty Name covers every case of Fn in File.
-type goldenDeliberate struct {
-	File   string `json:"file"`
-	Fn     string `json:"fn"`
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
-}
-
-//go:embed deliberate_golden.json
-var deliberateGoldenJSON []byte
-
-// deliberateGolden is the checked-in list of differences that we want.
-func deliberateGolden() ([]goldenDeliberate, error) {
-	var list []goldenDeliberate
-	if err := json.Unmarshal(deliberateGoldenJSON, &list); err != nil {
-		return nil, fmt.Errorf("reading deliberate_golden.json: %w", err)
-	}
-	for _, d := range list {
-		if d.File == "" || d.Fn == "" || d.Reason == "" {
-			return nil, fmt.Errorf("deliberate_golden.json: %q of %q lacks file, fn or reason", d.Name, d.Fn)
-		}
-	}
-	return list, nil
-}
-
 // A verdict is what became of one case.
 type verdict string
 
@@ -87,10 +87,6 @@ type goldenOutcome struct {
 	Case    goldenCase
 	Verdict verdict
 	Detail  string
-	// Equal is set on a deliberate difference that turned out to be none.
-	Equal bool
-	// Unknown is set on a skipped case of a function that nothing here stands for.
-	Unknown bool
 }
 
 // goldenCommand is the golden subcommand.
@@ -108,7 +104,7 @@ func goldenCommand(files []string, w io.Writer) error {
 			count[o.Verdict]++
 			printGolden(w, o)
 		}
-		printUnknown(w, outcomes)
+		printLeftOut(w, outcomes)
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n",
 		count[verdictPassed], count[verdictFailed], count[verdictSkipped])
@@ -119,24 +115,30 @@ func goldenCommand(files []string, w io.Writer) error {
 }
 
 func printGolden(w io.Writer, o goldenOutcome) {
-	switch {
-	case o.Verdict == verdictFailed:
+	if o.Verdict == verdictFailed {
 		fmt.Fprintf(w, "%s: %s: %s:\n%s", o.File, o.Case.Fn, o.Case.Name, o.Detail)
-	case o.Equal:
-		fmt.Fprintf(w, "%s: %s: %s: listed as deliberate but equal\n", o.File, o.Case.Fn, o.Case.Name)
 	}
 }
 
-// printUnknown names the recorded functions of a file that are not compared, each once.
-func printUnknown(w io.Writer, outcomes []goldenOutcome) {
-	cases := map[string]int{}
+// printLeftOut names the recorded functions of a file that are not compared, each once.
+func printLeftOut(w io.Writer, outcomes []goldenOutcome) {
+	type group struct{ fn, reason string }
+	cases := map[group]int{}
+	var order []group
 	for _, o := range outcomes {
-		if o.Unknown {
-			cases[o.Case.Fn]++
+		if o.Verdict != verdictSkipped {
+			continue
+		}
+		g := group{o.Case.Fn, o.Detail}
+		if cases[g]++; cases[g] == 1 {
+			order = append(order, g)
 		}
 	}
-	for _, fn := range slices.Sorted(maps.Keys(cases)) {
-		fmt.Fprintf(w, "%s: %s: no function, %d skipped\n", outcomes[0].File, fn, cases[fn])
+	slices.SortFunc(order, func(a, b group) int {
+		return cmp.Or(strings.Compare(a.fn, b.fn), strings.Compare(a.reason, b.reason))
+	})
+	for _, g := range order {
+		fmt.Fprintf(w, "%s: %s: %d skipped: %s\n", outcomes[0].File, g.fn, cases[g], g.reason)
 	}
 }
 
@@ -150,41 +152,25 @@ func runGoldenFile(path string) ([]goldenOutcome, error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, err)
 	}
-	deliberate, err := deliberateGolden()
-	if err != nil {
-		return nil, err
+	if len(f.Cases) == 0 {
+		return nil, fmt.Errorf("reading %q: it has no cases", path)
 	}
 	funcs := goldenFuncs()
 	name := filepath.Base(path)
 	out := make([]goldenOutcome, 0, len(f.Cases))
 	for _, c := range f.Cases {
+		if c.Fn == "" {
+			return nil, fmt.Errorf("reading %q: case %q names no function", path, c.Name)
+		}
 		o := runGoldenCase(funcs, c)
 		o.File = name
-		if d := findDeliberate(deliberate, name, c); d != nil && o.Verdict != verdictSkipped {
-			o.Equal = o.Verdict == verdictPassed && d.Name != ""
-			o.Verdict, o.Detail = verdictSkipped, d.Reason
-		}
 		out = append(out, o)
 	}
 	return out, nil
 }
 
-func findDeliberate(list []goldenDeliberate, file string, c goldenCase) *goldenDeliberate {
-	for i, d := range list {
-		if d.File == file && d.Fn == c.Fn && (d.Name == "" || d.Name == c.Name) {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 func runGoldenCase(funcs map[string]goldenFunc, c goldenCase) goldenOutcome {
 	o := goldenOutcome{Case: c, Verdict: verdictFailed}
-	fn, ok := funcs[c.Fn]
-	if !ok {
-		o.Verdict, o.Detail, o.Unknown = verdictSkipped, "no function of this name", true
-		return o
-	}
 	in, err := expand(c.Input)
 	if err != nil {
 		o.Detail = fmt.Sprintf("  input: %v\n", err)
@@ -193,6 +179,14 @@ func runGoldenCase(funcs map[string]goldenFunc, c goldenCase) goldenOutcome {
 	want, err := expand(c.Output)
 	if err != nil {
 		o.Detail = fmt.Sprintf("  output: %v\n", err)
+		return o
+	}
+	fn, known := funcs[c.Fn]
+	if read, ok := goldenReadings()[c.Fn]; ok {
+		fn, known = reading(read, &want), true
+	}
+	if !known {
+		o.Verdict, o.Detail = verdictSkipped, leftOut(c.Fn)
 		return o
 	}
 	got, err := callGolden(fn, in)
@@ -206,6 +200,26 @@ func runGoldenCase(funcs map[string]goldenFunc, c goldenCase) goldenOutcome {
 		o.Verdict = verdictPassed
 	}
 	return o
+}
+
+// reading makes a goldenFunc of read, which puts what is left of the recorded result into want.
+func reading(read goldenReading, want *json.RawMessage) goldenFunc {
+	return func(in json.RawMessage) (any, error) {
+		recorded := any(nil)
+		if len(*want) > 0 {
+			var err error
+			if recorded, err = decodeJSON(*want); err != nil {
+				return nil, err
+			}
+		}
+		got, reduced, err := read(in, recorded)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(reduced)
+		*want = raw
+		return got, err
+	}
 }
 
 // callGolden keeps a panic of one case from ending the run.

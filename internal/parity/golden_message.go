@@ -10,23 +10,8 @@ import (
 // messageFuncs are the recorded functions that package message answers for.
 func messageFuncs() map[string]goldenFunc {
 	return map[string]goldenFunc{
-		"convertToLlm":               goldenConvertToLLM,
-		"isRealConversationMessage":  goldenIsConversation,
-		"repairToolUseResultPairing": goldenRepairPairs,
+		"isRealConversationMessage": goldenIsConversation,
 	}
-}
-
-// goldenConvertToLLM reduces the converted list to roles and texts.
-func goldenConvertToLLM(in json.RawMessage) (any, error) {
-	ms, err := decodeInput[[]message.Message](in)
-	if err != nil {
-		return nil, err
-	}
-	out := []any{}
-	for _, m := range message.ForModel(ms) {
-		out = append(out, map[string]any{"role": m.Role, "text": m.Text()})
-	}
-	return out, nil
 }
 
 // goldenIsConversation answers for every message of the list.
@@ -48,12 +33,12 @@ func goldenIsConversation(in json.RawMessage) (any, error) {
 func goldenRepairPairs(in json.RawMessage) (any, error) {
 	p, err := decodeInput[struct {
 		Messages []message.Message
-		Options  struct{ ErroredAssistantResultPolicy string }
+		Options  struct{ ErroredAssistantResultPolicy, MissingToolResultText string }
 	}](in)
 	if err != nil {
 		return nil, err
 	}
-	opts := &message.RepairOptions{FailedTurns: message.FailedTurnsKeep}
+	opts := &message.RepairOptions{FailedTurns: message.FailedTurnsKeep, MissingText: p.Options.MissingToolResultText}
 	if p.Options.ErroredAssistantResultPolicy == "drop" {
 		opts.FailedTurns = message.FailedTurnsDrop
 	}
@@ -70,27 +55,40 @@ func goldenRepairPairs(in json.RawMessage) (any, error) {
 	}, nil
 }
 
-// lostResults counts the results that are gone: those whose call is still there, and those that
-// never had one. Results that went with their call are not counted.
+// lostResults counts the results that are gone: those behind a call that is still there and has
+// their id, and those that never had one. Results that went with their call are not counted.
 func lostResults(before, after []message.Message) (duplicates, orphans int) {
 	had, has, kept := callIDs(before), callIDs(after), map[string]int{}
 	for _, m := range after {
-		if m.Role == message.RoleToolResult {
-			kept[m.ToolCallID]++
+		if m.Role == message.RoleToolResult && !message.IsMissingResult(m) {
+			kept[resultName(&m)]++
 		}
 	}
-	for _, m := range before {
-		switch {
+	called := map[string]bool{}
+	for i := range before {
+		m := &before[i]
+		for call := range m.ToolCalls() {
+			called[call.ID] = true
+		}
+		switch name := resultName(m); {
 		case m.Role != message.RoleToolResult:
-		case kept[m.ToolCallID] > 0:
-			kept[m.ToolCallID]--
-		case has[m.ToolCallID]:
+		case kept[name] > 0:
+			kept[name]--
+		case called[m.ToolCallID] && has[m.ToolCallID]:
 			duplicates++
-		case !had[m.ToolCallID]:
+		case !had[m.ToolCallID] || !called[m.ToolCallID]:
 			orphans++
 		}
 	}
 	return duplicates, orphans
+}
+
+// resultName tells results apart by their times, which recordings make unique.
+func resultName(m *message.Message) string {
+	if m.Timestamp.IsZero() {
+		return m.ToolCallID
+	}
+	return m.Timestamp.String()
 }
 
 func callIDs(ms []message.Message) map[string]bool {

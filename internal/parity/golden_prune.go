@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -33,9 +34,7 @@ func pruneFuncs() map[string]goldenFunc {
 		"validateAnthropicTurns":                         goldenTurns(prune.AlternateTurns),
 		"validateGeminiTurns":                            goldenTurns(prune.MergeAssistants),
 		"normalizeAssistantReplayContent":                goldenReplay,
-		"sanitizeToolCallId":                             goldenCallID,
 		"sanitizeToolCallIdsForCloudCodeAssist":          goldenCallIDs,
-		"dropThinkingBlocks":                             goldenDropThinking,
 		"sanitizeSessionMessagesImages":                  goldenContent,
 		"stripStaleAssistantUsageBeforeLatestCompaction": goldenStaleUsage,
 	}
@@ -89,6 +88,9 @@ func readTTL(settings any) (prune.CacheTTLOptions, bool, error) {
 
 func goldenTTLSettings(in json.RawMessage) (any, error) {
 	opts, on, err := prune.ParseCacheTTL(in)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return nil, skipCase("a setting of the wrong type is an error that names it, not as good as absent")
+	}
 	if err != nil || !on {
 		return nil, err
 	}
@@ -318,28 +320,6 @@ func hasBareAnswers(ms []message.Message) bool {
 	})
 }
 
-func goldenCallID(in json.RawMessage) (any, error) {
-	var list [][]string
-	if json.Unmarshal(in, &list) == nil {
-		out := make([]any, len(list))
-		for i, args := range list {
-			args = append(args, "", "")
-			out[i] = append(anyOf(args[:len(args)-2]), prune.SanitizeCallID(args[0], idMode(args[1])))
-		}
-		return out, nil
-	}
-	p, err := decodeInput[struct{ ID, Mode string }](in)
-	return prune.SanitizeCallID(p.ID, idMode(p.Mode)), err
-}
-
-func anyOf(ss []string) []any {
-	out := make([]any, len(ss))
-	for i, s := range ss {
-		out[i] = s
-	}
-	return out
-}
-
 func idMode(mode string) prune.IDMode {
 	if mode == "" {
 		return prune.IDsStrict
@@ -381,18 +361,6 @@ func goldenCallIDs(in json.RawMessage) (any, error) {
 		}
 	}
 	return out, nil
-}
-
-func goldenDropThinking(in json.RawMessage) (any, error) {
-	var ms []message.Message
-	if err := json.Unmarshal(in, &ms); err != nil {
-		p, err := decodeInput[struct{ Messages []message.Message }](in)
-		if err != nil {
-			return nil, err
-		}
-		ms = p.Messages
-	}
-	return theirList(prune.DropThinking(ms)), nil
 }
 
 func goldenContent(in json.RawMessage) (any, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -16,7 +17,6 @@ func tokenFuncs() map[string]goldenFunc {
 		"estimatePerMessageTokens":               goldenEstimatePerMessage,
 		"calculateContextTokens":                 goldenContextTokens,
 		"estimateContextTokens":                  goldenEstimateContext,
-		"shouldCompact":                          goldenShouldCompact,
 		"estimateMessageTokenPressure":           goldenPressure,
 		"estimateLlmBoundaryTokenPressure":       goldenBoundaryPressure,
 		"applyAgentCompactionSettingsFromConfig": goldenCompactionSettings,
@@ -60,40 +60,35 @@ func goldenEstimateContext(in json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// goldenShouldCompact has the recorded arguments tokens, window and settings.
-func goldenShouldCompact(in json.RawMessage) (any, error) {
+// readShouldCompact has the recorded arguments tokens, window and settings.
+func readShouldCompact(in json.RawMessage, want any) (any, any, error) {
 	args, err := decodeInput[[]json.RawMessage](in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(args) != 3 {
-		return nil, skipCase("not the recorded arguments")
+		return nil, nil, fmt.Errorf("want tokens, window and settings, got %d values", len(args))
 	}
-	estimated, err := decodeInput[float64](args[0])
-	if err != nil {
-		return nil, err
-	}
-	window, err := decodeInput[float64](args[1])
-	if err != nil {
-		return nil, err
-	}
-	settings, err := decodeInput[struct {
+	var estimated, window float64
+	var settings struct {
 		Enabled       bool
 		ReserveTokens float64
-	}](args[2])
-	if err != nil {
-		return nil, err
+	}
+	for i, to := range []any{&estimated, &window, &settings} {
+		if err := json.Unmarshal(args[i], to); err != nil {
+			return nil, nil, fmt.Errorf("decoding the input: %w", err)
+		}
 	}
 	b := tokens.Budget{Window: int(window), Reserve: int(settings.ReserveTokens)}
+	got := settings.Enabled && b.Overflow(int(estimated)) > 0
 	switch {
-	case !settings.Enabled:
-		return false, nil
+	case got == want:
 	case !b.Known():
-		return nil, skipCase("an unknown window fires no automatic trigger")
+		return nil, nil, skipCase("an unknown window fires no automatic trigger")
 	case b.EffectiveReserve() != b.Reserve:
-		return nil, skipCase("the reserve never takes what a minimal prompt needs")
+		return nil, nil, skipCase("the reserve never takes what a minimal prompt needs")
 	}
-	return b.Overflow(int(estimated)) > 0, nil
+	return got, want, nil
 }
 
 func goldenPressure(in json.RawMessage) (any, error) {

@@ -19,11 +19,7 @@ import (
 // transcriptFuncs are the recorded functions that package transcript answers for.
 func transcriptFuncs() map[string]goldenFunc {
 	return map[string]goldenFunc{
-		"buildSessionContext":             goldenSessionContext,
-		"migrateSessionEntries":           goldenMigrate,
-		"SessionManager":                  goldenSessionManager,
-		"repairSessionFileIfNeeded":       goldenRepair,
-		"rewriteTranscriptEntriesInState": goldenRewrite,
+		"migrateSessionEntries": goldenMigrate,
 	}
 }
 
@@ -178,13 +174,17 @@ func filesBeside(path string) ([]string, error) {
 }
 
 func goldenRepair(in json.RawMessage) (any, error) {
-	p, err := decodeInput[struct{ Lines []string }](in)
+	p, err := decodeInput[struct{ Lines []json.RawMessage }](in)
 	if err != nil {
 		return nil, err
 	}
-	return inSessionFile(p.Lines, func(path string) (any, error) {
+	lines := rowLines(p.Lines)
+	if p.Lines == nil {
+		lines = nil
+	}
+	return inSessionFile(lines, func(path string) (any, error) {
 		report, err := transcript.Repair(context.Background(), path)
-		result, warnings := repairResult(report, err, p.Lines)
+		result, warnings := repairResult(report, err, lines)
 		if report.Backup != "" { // the reference removes it, we keep it
 			if err := os.Remove(report.Backup); err != nil {
 				return nil, err

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/go-contextengine/contextengine/message"
+)
+
+// readRepairPairs is goldenRepairPairs with the three differences that we want, each of which
+// is told by what it looks like.
+func readRepairPairs(in json.RawMessage, want any) (any, any, error) {
+	got, err := goldenRepairPairs(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	recorded, ok := want.(map[string]any)
+	if !ok {
+		return got, want, nil
+	}
+	raw, err := json.Marshal(got)
+	if err != nil {
+		return nil, nil, err
+	}
+	decoded, err := decodeJSON(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours := decoded.(map[string]any)
+	if compareGolden(mustJSON(want), raw, nil) == "" {
+		return got, want, nil
+	}
+	before, err := decodeInput[struct{ Messages []message.Message }](in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if reason := wantedPairing(before.Messages, ours, recorded); reason != "" {
+		return nil, nil, skipCase(reason)
+	}
+	return got, want, nil
+}
+
+// wantedPairing says why two repairs differ; "" when that is not known.
+func wantedPairing(before []message.Message, ours, theirs map[string]any) string {
+	a, b := shallow(ours), shallow(theirs)
+	reason := ""
+	if a["same"] == true && b["same"] == false {
+		reason = "the list itself comes back when nothing is wrong"
+		a["same"], a["moved"] = b["same"], b["moved"]
+	}
+	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+		return reason
+	}
+	if moved := resultsOfEarlier(before); moved > 0 && countIn(b["droppedDuplicateCount"])-countIn(a["droppedDuplicateCount"]) == moved {
+		a["droppedDuplicateCount"] = b["droppedDuplicateCount"]
+		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+			return "a result that was moved was not repeated"
+		}
+	}
+	if n := withoutNameless(a); n > 0 {
+		a["same"], a["moved"] = b["same"], b["moved"]
+		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+			return "a call without an id needs a result as well"
+		}
+	}
+	listA, _ := a["messages"].([]any)
+	listB, _ := b["messages"].([]any)
+	if reflect.DeepEqual(listA, listB) || !keepsDirectOrder(before, listA) {
+		return ""
+	}
+	a["messages"], b["messages"] = inCallOrder(listA), inCallOrder(listB)
+	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+		return "results that follow their message directly keep their order, whatever follows"
+	}
+	return ""
+}
+
+// withoutNameless takes the stand-ins for calls without an id off a result.
+func withoutNameless(a map[string]any) int {
+	list, _ := a["messages"].([]any)
+	kept := []any{}
+	for _, v := range list {
+		if m, _ := v.(map[string]any); m["synthetic"] != true || m["id"] != "" {
+			kept = append(kept, v)
+		}
+	}
+	n := len(list) - len(kept)
+	if n > 0 {
+		a["messages"], a["added"] = kept, json.Number(strconv.Itoa(countIn(a["added"])-n))
+	}
+	return n
+}
+
+func shallow(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil // cannot be: it was decoded from JSON
+	}
+	return raw
+}
+
+func countIn(v any) int {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0
+	}
+	i, err := n.Int64()
+	if err != nil {
+		return 0
+	}
+	return int(i)
+}
+
+// resultsOfEarlier counts the results that stand behind a later message with calls than theirs:
+// the reference finds them there again and calls them repeated.
+func resultsOfEarlier(ms []message.Message) int {
+	n := 0
+	owner := map[string]int{}
+	latest := -1
+	for i, m := range ms {
+		switch {
+		case m.Role == message.RoleAssistant && slices.ContainsFunc(m.Content, message.Block.IsCall):
+			latest = i
+			for c := range m.ToolCalls() {
+				owner[c.ID] = i
+			}
+		case m.Role == message.RoleToolResult:
+			if at, ok := owner[m.ToolCallID]; ok && at < latest {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// keepsDirectOrder reports whether the results of a list stand in the order in which they came
+// right behind their message.
+func keepsDirectOrder(before []message.Message, after []any) bool {
+	var came, stand []string
+	direct := map[string]bool{}
+	for i, m := range before {
+		if m.Role == message.RoleToolResult && i > 0 && (before[i-1].Role == message.RoleToolResult || before[i-1].Role == message.RoleAssistant) {
+			came = append(came, m.ToolCallID)
+			direct[m.ToolCallID] = true
+		}
+	}
+	for _, v := range after {
+		m, _ := v.(map[string]any)
+		if id, _ := m["id"].(string); m["role"] == string(message.RoleToolResult) && direct[id] && m["synthetic"] != true {
+			stand = append(stand, id)
+		}
+	}
+	came = slices.DeleteFunc(came, func(id string) bool { return !slices.Contains(stand, id) })
+	return len(stand) > 0 && slices.Equal(slices.Compact(came), slices.Compact(stand))
+}
+
+// inCallOrder sorts each run of results.
+func inCallOrder(list []any) []any {
+	out := slices.Clone(list)
+	for i := 0; i < len(out); {
+		end := i
+		for end < len(out) && isResult(out[end]) {
+			end++
+		}
+		slices.SortStableFunc(out[i:end], func(a, b any) int {
+			return cmp.Compare(string(mustJSON(a)), string(mustJSON(b)))
+		})
+		i = end + 1
+	}
+	return out
+}
+
+func isResult(v any) bool {
+	m, _ := v.(map[string]any)
+	return m["role"] == string(message.RoleToolResult)
+}
