@@ -148,7 +148,9 @@ func readIdentifiers(in json.RawMessage, want any) (any, any, error) {
 		if hexadecimal.MatchString(id) {
 			id = strings.ToUpper(id)
 		}
-		found = append(found, id)
+		if !slices.Contains(found, any(id)) {
+			found = append(found, id)
+		}
 	}
 	recorded, _ := want.([]any)
 	known := slices.DeleteFunc(slices.Clone(found), func(id any) bool { return !slices.Contains(recorded, id) })
