@@ -61,12 +61,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	done := squeezed{CompactResult: res, failure: err, before: before, delegated: v.builtins.Load() > used}
 	if err != nil {
 		v.observe(ctx, Event{Operation: OpCompact, Duration: time.Since(start)}, err)
-		if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
-			return done, err
-		}
-		done.CompactResult = ce.CompactResult{Reason: failureReason(err), Detail: err.Error()}
-		v.noProgress(done.CompactResult, false)
-		return done, nil
+		return v.compactFailed(ctx, done)
 	}
 	if err := v.settle(ctx, &done, q, viewBefore); err != nil {
 		return done, err
@@ -87,6 +82,17 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 		v.observe(ctx, Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: done.before, TokensAfter: done.after}, nil)
 	}
 	v.upkeep(ctx)
+	return done, nil
+}
+
+// compactFailed goes on after a compaction that ended with an error, where that may be.
+func (v *visit) compactFailed(ctx context.Context, done squeezed) (squeezed, error) {
+	err := done.failure
+	if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
+		return done, err
+	}
+	done.CompactResult = ce.CompactResult{Reason: failureReason(err), Detail: err.Error()}
+	v.noProgress(done.CompactResult, false)
 	return done, nil
 }
 
@@ -167,21 +173,6 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 	return nil
 }
 
-// strayed takes notice of a successor that cannot be gone on with: the session stays where
-// it is, and the compaction was none.
-func (v *visit) strayed(ctx context.Context, done *squeezed, err error) error {
-	if ctx.Err() != nil || v.engine.strict() {
-		return err
-	}
-	v.warn(ctx, "a compaction moved to where nothing is", err)
-	d := *done.Result
-	d.SessionID, d.SessionTarget, d.TokensAfter = "", nil, nil
-	done.Result = &d
-	done.Reason, done.Detail = ce.ReasonNoProgress, err.Error()
-	done.after = done.before
-	return nil
-}
-
 // upkeep lets the engine maintain the session after a compaction.
 func (v *visit) upkeep(ctx context.Context) {
 	budget := v.promptBudget()
@@ -206,8 +197,12 @@ func (v *visit) noProgress(r ce.CompactResult, idle bool) {
 	if r.Detail != "" {
 		text += ": " + r.Detail
 	}
-	if text == "" {
+	switch {
+	case text != "":
+	case r.OK:
 		text = "the engine did nothing and gave no reason"
+	default:
+		text = "the compaction failed and gave no reason"
 	}
 	if idle && !v.engine.Info().OwnsCompaction {
 		text += "; it does not own compaction and did not use the built-in one"

@@ -114,6 +114,28 @@ func manyNames(n int) []string {
 	return names
 }
 
+// A manual compaction is part of how a session stands after a restart.
+func TestManualCompactionIsRemembered(t *testing.T) {
+	t.Parallel()
+	st, dir := transcript.NewMemory(), t.TempDir()
+	start := func() *host.Host {
+		p := newProbe("alpha", 0, &tape{})
+		p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) { return shrunk(0) }
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		return hostOver(t, st, &host.Options{
+			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok")), State: host.DirState(dir),
+		})
+	}
+	h := start()
+	_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	res, err := h.Compact(t.Context(), ref("s"), "")
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	require.Equal(t, 1, start().Status(ref("s")).Compactions)
+}
+
 // slowToLoad waits for the end of the context.
 type slowToLoad struct{ hangingState }
 

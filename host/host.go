@@ -161,9 +161,9 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 
 // Close ends open turns as aborted, waits for what they do and for maintenance in the
 // background, at most until ctx is done, and closes the engine. What then still runs in
-// the background is cut short; what waits there is dropped at once. Later calls of any other method fail with
-// [ce.ErrClosed]. It is idempotent, and after an error it can be called again to wait
-// for what was left.
+// the background is cut short; what waits there is dropped at once. Begin, Run, Compact and
+// EndSession then fail with [ce.ErrClosed]. It is idempotent, and after an error it can be
+// called again to wait for what was left.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

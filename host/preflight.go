@@ -47,18 +47,7 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 	if err != nil {
 		return err
 	}
-	used := t.session.used()
-	switch {
-	case used > 0:
-		used = t.anchored(view.Messages)
-	case t.engine.Info().OwnsCompaction:
-		return nil // only the provider could say how much of the view the engine sends
-	default:
-		used = t.h.meter.Messages(view.Messages)
-	}
-	if !isZero(input) {
-		used += t.h.meter.Message(input)
-	}
+	used := t.upcoming(view.Messages, input)
 	if used < b.Prompt()-soft {
 		return nil
 	}
@@ -83,6 +72,24 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 		Operation: OpPreflight, Outcome: OutcomeOK, Reason: string(class), TokensBefore: done.before, TokensAfter: done.after,
 	}, nil)
 	return nil
+}
+
+// upcoming is how full the context will be with the input; 0: nobody can say, as only the
+// provider knows how much of the view an owner of compaction sends.
+func (t *Turn) upcoming(view []message.Message, input message.Message) int {
+	used := 0
+	switch {
+	case t.session.used() > 0:
+		used = t.anchored(view)
+	case t.engine.Info().OwnsCompaction:
+		return 0
+	default:
+		used = t.h.meter.Messages(view)
+	}
+	if !isZero(input) {
+		used += t.h.meter.Message(input)
+	}
+	return used
 }
 
 // defers reports whether a compaction before the turn can wait for the maintenance

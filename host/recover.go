@@ -158,7 +158,9 @@ func (t *Turn) recoverByRescue(ctx context.Context, err error) (string, error) {
 		return "done already", nil
 	case t.engine.Info().OwnsCompaction:
 		return "the engine owns compaction", nil
-	case t.idle.failure != nil || t.idle.Compacted:
+	case t.idle.failure != nil:
+		return "the engine failed", nil
+	case t.idle.Compacted:
 		return "the engine did something", nil
 	case t.idle.delegated:
 		return "the engine used it", nil
@@ -230,7 +232,7 @@ func isTimeout(err error) bool {
 // recoverFromTimeout compacts where the provider may have been slow because of a full
 // context. When that does not help, the timeout is the host's to handle.
 func (t *Turn) recoverFromTimeout(ctx context.Context) (bool, error) {
-	if ctx.Err() != nil || t.tries.timeouts >= maxTimeouts || !t.model.Budget.Known() {
+	if t.tries.timeouts >= maxTimeouts || !t.model.Budget.Known() {
 		return false, nil
 	}
 	used := t.contextTokens()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -163,8 +162,8 @@ func (v *visit) openStored(ctx context.Context) (transcript.Log, error) {
 // its header says as long as nothing happened since; one that has nothing is new, any other
 // is resumed.
 func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
-	if p.boundary != "" {
-		return p.boundary, nil
+	if p.boundary != "" || v.session.bootstrapped == v.engine {
+		return p.boundary, nil // in the latter case nobody asks
 	}
 	head := v.log.Header()
 	b := ce.Boundary(head.Boundary)
@@ -277,58 +276,9 @@ func (v *visit) settings(budget int, degraded ce.ReasonCode) *ce.RuntimeSettings
 	return ce.NewRuntimeSettings(in)
 }
 
-// successorWait is how long a compaction waits for the session that it moved to. Nobody
-// is there, unless something is wrong: two sessions that move to each other's place would
-// wait for ever.
-const successorWait = 5 * time.Second
-
-// move takes the visit to the session that a compaction moved to. After an error it is
-// where it was.
-func (v *visit) move(ctx context.Context, to string) error {
-	ref := ce.SessionRef{SessionID: to, SessionKey: v.ref.SessionKey}
-	log, err := v.takeSuccessor(ctx, ref)
-	if err != nil {
-		return err
-	}
-	former := v.log
-	v.log = share(log)
-	v.logLeaving(ctx, former.Close())
-	v.ref = ref
-	next := v.h.open.get(to)
-	next.take(v.session)
-	v.session = next
-	v.lend()
-	return nil
-}
-
-// takeSuccessor claims a session and opens it, when what runs in it is over.
-func (v *visit) takeSuccessor(ctx context.Context, ref ce.SessionRef) (log transcript.Log, err error) {
-	name := idName(ref.SessionID)
-	held := slices.Contains(v.claim.names, name)
-	soon, cancel := context.WithTimeoutCause(ctx, successorWait, errSuccessorBusy)
-	defer cancel()
-	if err := v.claim.add(soon, name); err != nil {
-		return nil, fmt.Errorf("waiting for the successor %q: %w", ref.SessionID, err)
-	}
-	defer func() {
-		if err != nil && !held {
-			v.claim.drop(name)
-		}
-	}()
-	if err := v.h.awaitBackground(soon, ref); err != nil {
-		return nil, fmt.Errorf("waiting for the successor %q: %w", ref.SessionID, err)
-	}
-	if log, err = v.h.store.Open(ctx, ref.SessionID); err != nil {
-		return nil, fmt.Errorf("opening the successor %q: %w", ref.SessionID, err)
-	}
-	return log, nil
-}
-
 // leaveWithin bounds what the host's stores do at the end of a visit, which does not end
 // with its caller's context.
 const leaveWithin = 5 * time.Second
-
-var errSuccessorBusy = errors.New("another turn or its maintenance is in it")
 
 // close gives back what the visit holds, whatever happens. A session that was made for it
 // and got nothing is gone again. Of all that fails, only the latter leaves something behind;

@@ -140,15 +140,8 @@ func (l *Lane) Wait(ctx context.Context, key string) error {
 	}
 }
 
-// Busy reports whether something runs or waits for a key.
-func (l *Lane) Busy(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.keys[key] != nil
-}
-
-// Drain waits until nothing runs or waits at all.
-func (l *Lane) Drain(ctx context.Context) error {
+// drain waits until nothing runs or waits at all.
+func (l *Lane) drain(ctx context.Context) error {
 	idle := make(chan struct{})
 	go func() {
 		l.all.Wait()
@@ -180,14 +173,14 @@ func (l *Lane) Close(ctx context.Context) error {
 	for _, w := range dropped {
 		w.done(nil, false)
 	}
-	err := l.Drain(ctx)
+	err := l.drain(ctx)
 	l.end(ErrClosed)
 	if err == nil {
 		return nil
 	}
 	grace, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeGrace, err)
 	defer cancel()
-	if err := l.Drain(grace); err != nil {
+	if err := l.drain(grace); err != nil {
 		return fmt.Errorf("closing the background lane: %w", err)
 	}
 	return nil
