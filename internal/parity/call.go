@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -21,6 +22,8 @@ type callInfo struct {
 	on     *resolvedEngine
 	signal *signalState
 	over   bool // the call's context was done when it came back
+	// playing counts the scripts that run for the call.
+	playing atomic.Int32
 
 	mu       sync.Mutex
 	returned any

@@ -116,9 +116,11 @@ func compactDetailsOf(d *reader) (*ce.CompactDetails, error) {
 		TokensBefore: d.number("tokensBefore"), TokensAfter: d.numberPointer("tokensAfter"),
 		SessionID: d.text("sessionId"), Details: d.raw("details"),
 	}
-	d.text("sessionFile") // the reference ignores it here too
 	if t := d.sub("sessionTarget"); t != nil {
 		target := sessionTargetOf(t)
+		if err := t.whole("a session target"); err != nil {
+			return nil, err
+		}
 		out.SessionTarget = &target
 	}
 	return out, d.whole("a compaction's details")

@@ -6,7 +6,7 @@ import "maps"
 func operations() map[string]opFunc {
 	all := map[string]opFunc{}
 	for _, area := range []map[string]opFunc{
-		registryOps(), callOps(), inspectOps(), hostOps(), safeOps(), turnOps(), childOps(), precheckOps(), laterOps(),
+		registryOps(), callOps(), inspectOps(), hostOps(), safeOps(), turnOps(), childOps(), precheckOps(), memoryOps(), laterOps(),
 	} {
 		maps.Copy(all, area)
 	}

@@ -104,6 +104,7 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 	if key := on.outOfPlace(method, raw); key != "" {
 		return nil, nil, w.skip(fmt.Sprintf("%s has no field %s that could be held back", method, key))
 	}
+	w.noteStale(on)
 	if on.close(method == "dispose") {
 		w.differ(differClosed)
 	}
@@ -124,7 +125,7 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 	v, err := do(withCall(ctx, c), w, on, c)
 	c.over = ctx.Err() != nil
 	w.noteStale(on)
-	if missed := (*ce.DeadlineError)(nil); err != nil && (c.over || errors.As(err, &missed)) && on.handle.Status().Busy > 0 {
+	if c.playing.Load() > 0 {
 		w.differ(differAbandoned)
 	}
 	if err == nil {

@@ -59,7 +59,15 @@ func opHostDescriptor(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object{"id": host.ID, "label": host.Label, "capabilities": capabilityNames(host.Capabilities)}, nil
+	out := object{"id": host.ID, "label": host.Label, "capabilities": capabilityNames(host.Capabilities)}
+	if given := s.object("host"); given != nil && given["cli"] == nil {
+		for key := range out { // a record of one's own is what it is
+			if absent(given[key]) {
+				delete(out, key)
+			}
+		}
+	}
+	return out, nil
 }
 
 func capabilityNames(cs []ce.Capability) []any {
@@ -173,10 +181,12 @@ func opRuntimeSettings(_ context.Context, w *world, s step) (any, error) {
 		Provider: text("provider"), Family: text("modelFamily"),
 		FallbackReason: text("fallbackReason"), DegradedReason: text("degradedReason"),
 	}
-	if host, ok := o["contextEngineHost"].(map[string]any); ok {
-		in.ExecutionHost.ID, _ = host["id"].(string)
-		in.ExecutionHost.Label, _ = host["label"].(string)
+	host, ok := o["contextEngineHost"].(map[string]any)
+	if !ok {
+		return nil, w.skip("settings always have a host")
 	}
+	in.ExecutionHost.ID, _ = host["id"].(string)
+	in.ExecutionHost.Label, _ = host["label"].(string)
 	var err error
 	if in.PromptTokenBudget, err = w.limit(o["promptTokenBudget"]); err != nil {
 		return nil, err

@@ -24,12 +24,7 @@ func opInfo(_ context.Context, w *world, s step) (any, error) {
 		return nil, err
 	}
 	w.noteStale(on)
-	before := w.requests()
-	info := on.handle.Info()
-	if w.requests() > before {
-		w.differ(differFull)
-	}
-	return infoFields(info), nil
+	return infoFields(on.handle.Info()), nil
 }
 
 // requests counts what engines and factories were asked for in this step.
@@ -65,6 +60,7 @@ func opGet(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.noteStale(on)
 	path := firstText(s, "path", "member", "key", "name", "prop", "property")
 	head, rest, _ := strings.Cut(path, ".")
 	if head != "info" {

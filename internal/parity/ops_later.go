@@ -6,8 +6,7 @@ import "context"
 // that uses one is skipped with the reason.
 func laterOps() map[string]opFunc {
 	reasons := map[string]string{
-		"memory":       "memory section",
-		"memoryPrompt": "memory section", "slotSelect": "configuration edits", "uninstall": "configuration edits",
+		"slotSelect": "configuration edits", "uninstall": "configuration edits",
 	}
 	out := map[string]opFunc{}
 	for op, what := range reasons {

@@ -86,7 +86,7 @@ func (w *world) register(s step, owner string) (any, error) {
 	}
 	before, held := w.reg.Lookup(id)
 	held = held && (id != ce.LegacyID || w.defaultThere())
-	err := w.reg.Register(id, owner, w.factory(factory), opts...)
+	err := w.reg.Register(id, owner, w.factory(id, factory), opts...)
 	var conflict *ce.ConflictError
 	if errors.As(err, &conflict) {
 		return object{"ok": false, "existingOwner": conflict.Owner}, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"time"
@@ -48,7 +49,18 @@ func opCompactSafe(ctx context.Context, w *world, s step) (any, error) {
 	if err != nil && c != nil && c.over && w.raised(err) {
 		w.differ(differHeard)
 	}
+	if missed := (*ce.DeadlineError)(nil); errors.As(err, &missed) && missed.After < limitOf(s) {
+		return nil, w.skip("a deadline belongs to the selection: an engine has one for all its compactions")
+	}
 	return v, err
+}
+
+// limitOf gives the deadline that a step asks for.
+func limitOf(s step) time.Duration {
+	if ms := s.number("timeoutMs"); ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return ce.DefaultDeadlines().Compact
 }
 
 // compactionLimit gives the deadline of compactions on the handle that will get this name. A
@@ -59,10 +71,7 @@ func (w *world) compactionLimit(name string) time.Duration {
 		if s.op != opNameCompactSafe || s.text("on") != name {
 			continue
 		}
-		d := ce.DefaultDeadlines().Compact
-		if ms := s.number("timeoutMs"); ms > 0 {
-			d = time.Duration(ms) * time.Millisecond
-		}
+		d := limitOf(s)
 		if limit == 0 || d < limit {
 			limit = d
 		}

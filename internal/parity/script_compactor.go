@@ -29,17 +29,28 @@ func (c *scriptedCompactor) CompactSession(ctx context.Context, p ce.CompactPara
 	if t, ok := c.script["throw"]; ok {
 		return ce.CompactResult{}, c.w.throw(t, filler{})
 	}
-	v := c.script["return"]
-	o, _ := v.(map[string]any)
-	if o["failure"] != nil {
-		o = maps.Clone(o)
-		delete(o, "failure") // the reference drops it
-		v = o
-	}
+	v := passedOn(c.script["return"])
 	res, err := compactResultOf(c.w, v)
 	if err != nil {
 		return res, c.w.skip(err.Error())
 	}
 	callFrom(ctx).answered(v)
 	return res, nil
+}
+
+// passedOn is what the reference passes on of the answer of its own compaction: neither the
+// details of a failure nor the file of a successor.
+func passedOn(v any) any {
+	o, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	o = maps.Clone(o)
+	delete(o, "failure")
+	if inner, ok := o["result"].(map[string]any); ok {
+		inner = maps.Clone(inner)
+		delete(inner, "sessionFile")
+		o["result"] = inner
+	}
+	return o
 }

@@ -33,7 +33,7 @@ func (w *world) engineType(name string) *engineType {
 }
 
 // build makes an instance, or gives the shared one.
-func (t *engineType) build() (*scriptedEngine, error) {
+func (t *engineType) build(isDefault bool) (*scriptedEngine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shared != nil {
@@ -42,7 +42,7 @@ func (t *engineType) build() (*scriptedEngine, error) {
 	if names, _ := listOf(t.script["omit"]); len(names) > 0 {
 		return nil, t.w.skip("an engine without a required method does not compile")
 	}
-	e := &scriptedEngine{t: t, instance: t.instances + 1, calls: map[string]int{}}
+	e := &scriptedEngine{t: t, instance: t.instances + 1, isDefault: isDefault, calls: map[string]int{}}
 	if err := e.readInfo(); err != nil {
 		return nil, err
 	}
@@ -61,10 +61,12 @@ func (t *engineType) build() (*scriptedEngine, error) {
 type scriptedEngine struct {
 	t        *engineType
 	instance int
-	info     ce.Info
-	infoFail any // what reading the info fails with
-	hooks    ce.HookSet
-	methods  map[string][]object
+	// isDefault says that it was made as the default engine.
+	isDefault bool
+	info      ce.Info
+	infoFail  any // what reading the info fails with
+	hooks     ce.HookSet
+	methods   map[string][]object
 
 	mu    sync.Mutex
 	calls map[string]int

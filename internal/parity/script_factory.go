@@ -7,9 +7,9 @@ import (
 	ce "github.com/go-contextengine/contextengine"
 )
 
-// factory gives the scripted factory of that name; one without a script builds the engine of
+// factory gives the scripted factory of that name for an id; one without a script builds the engine of
 // the same name.
-func (w *world) factory(name string) ce.Factory {
+func (w *world) factory(id, name string) ce.Factory {
 	return func(ctx context.Context, fc ce.FactoryContext) (ce.ContextEngine, error) {
 		b := w.factoryBehaviour(name)
 		entry := object{"factory": name, "ctxKeys": []any{"agentDir", "config", "workspaceDir"}}
@@ -20,7 +20,7 @@ func (w *world) factory(name string) ce.Factory {
 		}
 		w.record(entry)
 		meet(ctx)
-		return w.produce(name, b)
+		return w.produce(id, name, b)
 	}
 }
 
@@ -47,7 +47,7 @@ func (w *world) factoryBehaviour(name string) object {
 }
 
 // produce plays one behaviour of a factory.
-func (w *world) produce(name string, b object) (ce.ContextEngine, error) {
+func (w *world) produce(id, name string, b object) (ce.ContextEngine, error) {
 	if ms, ok := intOf(b["delayMs"]); ok {
 		wait(w.ctx, time.Duration(ms)*time.Millisecond)
 	}
@@ -72,7 +72,7 @@ func (w *world) produce(name string, b object) (ce.ContextEngine, error) {
 	if other, ok := b["engine"].(string); ok {
 		name = other
 	}
-	e, err := w.engineType(name).build()
+	e, err := w.engineType(name).build(id == ce.LegacyID)
 	if err != nil {
 		return nil, err
 	}

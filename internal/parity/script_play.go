@@ -16,6 +16,8 @@ func (e *scriptedEngine) perform(ctx context.Context, method string, typed objec
 	if stub, _ := ctx.Value(stubKey{}).(bool); stub && method == "maintain" {
 		return object{}, nil
 	}
+	c.playing.Add(1)
+	defer c.playing.Add(-1)
 	params := c.params(method, typed)
 	if c.heldBack(method, params, e.info.AcceptedHostParams) {
 		e.t.w.differ(differAccepted)
@@ -109,7 +111,7 @@ func (e *scriptedEngine) act(ctx context.Context, b, params, typed object) (any,
 func (e *scriptedEngine) throw(ctx context.Context, v any) error {
 	w := e.t.w
 	err := w.throw(v, filler{reason: context.Cause(ctx)})
-	if ctx.Err() == nil {
+	if ctx.Err() == nil || e.isDefault { // nobody judges the default engine
 		return err
 	}
 	_, missed := context.Cause(ctx).(*ce.DeadlineError)

@@ -52,6 +52,7 @@ type world struct {
 	children   []*childProcess
 	theirs     map[string]bool // ids that another process records without a reason
 	lent       *scriptedCompactor
+	memory     *scriptedMemory
 }
 
 // A resolvedEngine is a handle under the name that a step gave it.
@@ -80,10 +81,15 @@ func (r *resolvedEngine) close(now bool) (before bool) {
 	return before
 }
 
-// noteStale notes a failure of a registration that was replaced or cleared since: it holds
-// for that one, whereas the reference forgets it or holds it against the next one.
+// noteStale notes a failure after which an engine was registered again or cleared: it holds
+// for that registration, whereas the reference forgets it or holds it against all engines of
+// the id.
 func (w *world) noteStale(r *resolvedEngine) {
-	if !r.bare && w.registrations(r.selected) != r.registrations && r.handle.Status().Quarantine != nil {
+	if r.bare || w.registrations(r.selected) == r.registrations {
+		return
+	}
+	failed := func(q ce.Quarantine) bool { return q.EngineID == r.selected }
+	if slices.ContainsFunc(w.reg.Quarantines(), failed) || r.handle.Status().Quarantine != nil {
 		w.differ(differStale)
 	}
 }
@@ -160,6 +166,9 @@ func (w *world) step(ctx context.Context, ops map[string]opFunc, n int, s step) 
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
 	v, err := do(ctx, w, s)
+	if inspects(s.op) && w.requests() > 0 {
+		w.differ(differFull) // the reference asks nobody
+	}
 	var none *noMeaning
 	if errors.As(err, &none) {
 		_ = w.skip(none.reason)
@@ -176,6 +185,11 @@ func (w *world) step(ctx context.Context, ops map[string]opFunc, n int, s step) 
 	so.Received, so.Log, so.HostWarnings = w.received, w.log, w.hostWarnings
 	so.RuntimeCompactor = w.runtimeCompactor
 	return so, nil
+}
+
+// inspects reports whether an operation only looks at what is there.
+func inspects(op string) bool {
+	return slices.Contains([]string{"info", "isActive", "get", "members", "ownerPlugin", "same", "hostSupport"}, op)
 }
 
 func orUndefined(v any) any {
