@@ -264,7 +264,7 @@ var (
 	perMinute = regexp.MustCompile(`\btpm\b|tokens per minute`)
 	billing   = regexp.MustCompile(`\b402\b|payment required|credit balance|billing|insufficient[ _](?:credits?|balance|funds|quota)`)
 	rateLimit = regexp.MustCompile(`rate[ _-]?limit|too many requests|exceeded your current quota|quota exceeded|` +
-		`resource_exhausted|resource has been exhausted|usage limit|throttl`)
+		`resource_exhausted|resource has been exhausted|usage limit|throttl|\b429\b|tokens per day`)
 	rateHint = regexp.MustCompile(`rate limit|too many requests|requests per (?:minute|hour|day)|quota|throttl|` +
 		`\b429\b|tokens per day`)
 	windowTooSmall = regexp.MustCompile(`context window.*(?:too small|minimum is)`)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -165,8 +167,8 @@ func globMatch(pattern, s string) bool {
 // ParseCacheTTL reads the documented contextPruning configuration object. on is false when
 // its mode is not cache-ttl.
 //
-// Numbers out of range are clamped. A lifetime is a string as for time.ParseDuration, with d
-// for days and minutes where no unit is given; one that cannot be read keeps the default.
+// Numbers out of range are clamped. A lifetime is a string of numbers with ms, s, m, h or d,
+// such as 1h30m, and minutes where no unit is given; one that cannot be read keeps the default.
 // null is as good as absent. A value of another JSON type, such as a number for ttl or a
 // string for keepLastAssistants, is an error that names its key, and nothing is read.
 func ParseCacheTTL(raw json.RawMessage) (opts CacheTTLOptions, on bool, err error) {
@@ -234,9 +236,12 @@ func count(v *float64) int {
 	case *v < 1:
 		return -1
 	default:
-		return int(math.Min(*v, math.MaxInt32))
+		return int(math.Min(*v, maxCount))
 	}
 }
+
+// maxCount leaves room for what is computed with a count.
+const maxCount = min(math.MaxInt/8, 1<<53)
 
 func share(v *float64) float64 {
 	switch {
@@ -253,21 +258,45 @@ func share(v *float64) float64 {
 // expires.
 func lifetime(s string) (time.Duration, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		d, err = time.ParseDuration(s + "m")
+	if bareNumber.MatchString(s) {
+		s += "m"
 	}
-	unit := time.Duration(1)
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		d, err = time.ParseDuration(days + "h")
-		unit = 24
-	}
-	switch {
-	case err != nil || d < 0 || d > math.MaxInt64/unit:
+	if !durationText.MatchString(s) {
 		return 0, false
-	case d == 0:
-		return -1, true
-	default:
-		return d * unit, true
 	}
+	total := 0.0
+	for _, part := range durationPart.FindAllStringSubmatch(s, -1) {
+		n, err := strconv.ParseFloat(part[1], 64)
+		if err != nil {
+			return 0, false
+		}
+		total += n * float64(durationUnit(part[2]))
+	}
+	if total >= math.MaxInt64 {
+		return 0, false
+	}
+	if d := time.Duration(total).Round(time.Millisecond); d > 0 {
+		return d, true
+	}
+	return -1, true
+}
+
+var (
+	bareNumber   = regexp.MustCompile(`^\d+(?:\.\d+)?$`)
+	durationText = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$`)
+	durationPart = regexp.MustCompile(`(\d+(?:\.\d+)?)(ms|s|m|h|d)`)
+)
+
+func durationUnit(name string) time.Duration {
+	switch name {
+	case "ms":
+		return time.Millisecond
+	case "s":
+		return time.Second
+	case "m":
+		return time.Minute
+	case "h":
+		return time.Hour
+	}
+	return 24 * time.Hour
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-contextengine/contextengine/prune"
 )
 
 // A goldenFunc runs one of our functions on a recorded input and reduces the result to the
@@ -26,19 +28,22 @@ type goldenReading func(in json.RawMessage, want any) (got, reduced any, err err
 // goldenReadings is the table of the functions that are compared so.
 func goldenReadings() map[string]goldenReading {
 	return map[string]goldenReading{
-		"repairToolUseResultPairing":          readRepairPairs,
-		"convertToLlm":                        readConvertToLLM,
-		"buildSessionContext":                 readSessionContext,
-		"SessionManager":                      readSessionManager,
-		"rewriteTranscriptEntriesInState":     readRewrite,
-		"repairSessionFileIfNeeded":           readRepair,
-		"serializeConversation":               readRenderSource,
-		"extractOpaqueIdentifiers":            readIdentifiers,
-		"classifyCompactionReason":            readEach(classOfReason),
-		"formatUnknownCompactionReasonDetail": readEach(detailOfReason),
-		"sanitizeToolCallId":                  readCallID,
-		"dropThinkingBlocks":                  readDropThinking,
-		"shouldCompact":                       readShouldCompact,
+		"repairToolUseResultPairing":             readRepairPairs,
+		"convertToLlm":                           readConvertToLLM,
+		"buildSessionContext":                    readSessionContext,
+		"SessionManager":                         readSessionManager,
+		"rewriteTranscriptEntriesInState":        readRewrite,
+		"repairSessionFileIfNeeded":              readRepair,
+		"serializeConversation":                  readRenderSource,
+		"extractOpaqueIdentifiers":               readIdentifiers,
+		"classifyCompactionReason":               readEach(classOfReason),
+		"formatUnknownCompactionReasonDetail":    readEach(detailOfReason),
+		"sanitizeToolCallId":                     readCallID,
+		"sanitizeToolCallIdsForCloudCodeAssist":  readCallIDs,
+		"calculateMaxToolResultChars":            readCaps((*prune.ToolResultOptions)(nil).MaxResultChars),
+		"resolveLiveToolResultAggregateMaxChars": readCaps((*prune.ToolResultOptions)(nil).MaxAggregateChars),
+		"dropThinkingBlocks":                     readDropThinking,
+		"shouldCompact":                          readShouldCompact,
 	}
 }
 
@@ -52,14 +57,6 @@ func goldenFuncs() map[string]goldenFunc {
 	}
 	return all
 }
-
-// A skipError is returned by a goldenFunc for a case that has no meaning here.
-type skipError struct{ Reason string }
-
-func (e *skipError) Error() string { return "skipped: " + e.Reason }
-
-// skipCase makes a goldenFunc leave a case out, with the reason.
-func skipCase(reason string) error { return &skipError{Reason: reason} }
 
 type goldenFile struct {
 	Cases []goldenCase `json:"cases"`

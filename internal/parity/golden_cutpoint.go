@@ -27,14 +27,17 @@ func (r *cutRow) UnmarshalJSON(raw []byte) error {
 	}
 	var row struct {
 		Type, ID, ParentID, Summary, FromID, FirstKeptEntryID string
-		Timestamp                                             time.Time
-		TokensBefore                                          int
+		Timestamp                                             string
+		TokensBefore                                          float64
 		Details, Message                                      json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &row); err != nil {
 		return err
 	}
-	r.Type, r.ID, r.ParentID, r.Timestamp = transcript.EntryType(row.Type), row.ID, row.ParentID, row.Timestamp
+	r.Type, r.ID, r.ParentID = transcript.EntryType(row.Type), row.ID, row.ParentID
+	if at, err := time.Parse(time.RFC3339, row.Timestamp); err == nil {
+		r.Timestamp = at
+	}
 	switch r.Type {
 	case transcript.EntryMessage:
 		r.Message = new(message.Message)
@@ -44,7 +47,7 @@ func (r *cutRow) UnmarshalJSON(raw []byte) error {
 	case transcript.EntryCompaction:
 		r.Compaction = &transcript.Compaction{
 			Summary: row.Summary, FirstKeptEntryID: row.FirstKeptEntryID,
-			TokensBefore: row.TokensBefore, Details: row.Details,
+			TokensBefore: int(row.TokensBefore), Details: row.Details,
 		}
 	}
 	return nil

@@ -121,12 +121,46 @@ func (m *manager) play(op []json.RawMessage) (string, any, error) {
 			from = "root"
 		}
 		return m.appended(name, transcript.BranchSummaryEntry(from, text(1)))
+	case "getLeafId", "getSessionName", "getLabel":
+		v, err := m.told(name, text(0))
+		return name, v, err
 	}
 	e, err := managedEntry(name, args, text)
 	if err != nil {
 		return name, nil, err
 	}
 	return m.appended(name, e)
+}
+
+// told answers a question about the session; nil stands for what was never set.
+func (m *manager) told(name, id string) (any, error) {
+	if name == "getLeafId" {
+		branch, err := collect(m.log.Branch(context.Background()))
+		if err != nil || len(branch) == 0 {
+			return nil, err
+		}
+		return branch[len(branch)-1].ID, nil
+	}
+	all, err := collect(m.log.Entries(context.Background()))
+	if err != nil {
+		return nil, err
+	}
+	var found any
+	for _, e := range all {
+		text := ""
+		switch {
+		case name == "getSessionName" && e.Type == transcript.EntrySessionInfo:
+			text = strings.TrimSpace(e.Field("name"))
+		case name == "getLabel" && e.Type == transcript.EntryLabel && e.Field("targetId") == id:
+			text = e.Field("label")
+		default:
+			continue
+		}
+		if found = any(text); text == "" {
+			found = nil
+		}
+	}
+	return found, nil
 }
 
 func managedEntry(name string, args []json.RawMessage, text func(int) string) (transcript.Entry, error) {
@@ -156,7 +190,7 @@ func managedEntry(name string, args []json.RawMessage, text func(int) string) (t
 		}
 		return transcript.Entry{Type: transcript.EntryCompaction, Compaction: &c}, nil
 	}
-	return transcript.Entry{}, skipCase("no operation " + name)
+	return transcript.Entry{}, &skipError{Reason: "no operation " + name}
 }
 
 func customEntry(typ transcript.EntryType, args []json.RawMessage, names ...string) transcript.Entry {
@@ -257,7 +291,7 @@ func (m *manager) describeFiles(out map[string]any) error {
 // in memory only.
 func (m *manager) reduceLine(line string) []any {
 	var row map[string]any
-	if json.Unmarshal([]byte(line), &row) != nil {
+	if json.Unmarshal([]byte(line), &row) != nil || row == nil {
 		return []any{line}
 	}
 	switch {

@@ -37,33 +37,33 @@ func readRepairPairs(in json.RawMessage, want any) (any, any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if reason := wantedPairing(before.Messages, ours, recorded); reason != "" {
-		return nil, nil, skipCase(reason)
+	if rule := wantedPairing(before.Messages, ours, recorded); rule != "" {
+		return nil, nil, skipBy(rule)
 	}
 	return got, want, nil
 }
 
-// wantedPairing says why two repairs differ; "" when that is not known.
+// wantedPairing is the rule by which two repairs differ; "" when there is none.
 func wantedPairing(before []message.Message, ours, theirs map[string]any) string {
 	a, b := shallow(ours), shallow(theirs)
-	reason := ""
+	rule := ""
 	if a["same"] == true && b["same"] == false {
-		reason = "the list itself comes back when nothing is wrong"
+		rule = "same list"
 		a["same"], a["moved"] = b["same"], b["moved"]
 	}
 	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-		return reason
+		return rule
 	}
 	if moved := resultsOfEarlier(before); moved > 0 && countIn(b["droppedDuplicateCount"])-countIn(a["droppedDuplicateCount"]) == moved {
 		a["droppedDuplicateCount"] = b["droppedDuplicateCount"]
 		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-			return "a result that was moved was not repeated"
+			return "moved is not repeated"
 		}
 	}
 	if n := withoutNameless(a); n > 0 {
 		a["same"], a["moved"] = b["same"], b["moved"]
 		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-			return "a call without an id needs a result as well"
+			return "calls without an id"
 		}
 	}
 	listA, _ := a["messages"].([]any)
@@ -73,7 +73,7 @@ func wantedPairing(before []message.Message, ours, theirs map[string]any) string
 	}
 	a["messages"], b["messages"] = inCallOrder(listA), inCallOrder(listB)
 	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-		return "results that follow their message directly keep their order, whatever follows"
+		return "direct order"
 	}
 	return ""
 }

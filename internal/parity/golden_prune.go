@@ -22,8 +22,6 @@ func pruneFuncs() map[string]goldenFunc {
 		"limitHistoryTurns":             goldenHistoryLimit,
 		"getHistoryLimitFromSessionKey": goldenLimitFor,
 
-		"calculateMaxToolResultChars":            goldenResultCaps,
-		"resolveLiveToolResultAggregateMaxChars": goldenAggregateCaps,
 		"truncateToolResultText":                 goldenTruncateText,
 		"hasImportantTail":                       goldenImportantTail,
 		"truncateToolResultMessage":              goldenCapResult,
@@ -34,7 +32,6 @@ func pruneFuncs() map[string]goldenFunc {
 		"validateAnthropicTurns":                         goldenTurns(prune.AlternateTurns),
 		"validateGeminiTurns":                            goldenTurns(prune.MergeAssistants),
 		"normalizeAssistantReplayContent":                goldenReplay,
-		"sanitizeToolCallIdsForCloudCodeAssist":          goldenCallIDs,
 		"sanitizeSessionMessagesImages":                  goldenContent,
 		"stripStaleAssistantUsageBeforeLatestCompaction": goldenStaleUsage,
 	}
@@ -89,7 +86,7 @@ func readTTL(settings any) (prune.CacheTTLOptions, bool, error) {
 func goldenTTLSettings(in json.RawMessage) (any, error) {
 	opts, on, err := prune.ParseCacheTTL(in)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
-		return nil, skipCase("a setting of the wrong type is an error that names it, not as good as absent")
+		return nil, skipBy("type of a setting")
 	}
 	if err != nil || !on {
 		return nil, err
@@ -161,16 +158,6 @@ func goldenLimitFor(in json.RawMessage) (any, error) {
 		return turns, nil
 	}
 	return nil, nil
-}
-
-func goldenResultCaps(in json.RawMessage) (any, error) {
-	windows, err := decodeInput[[]int](in)
-	return pairs(windows, (*prune.ToolResultOptions)(nil).MaxResultChars), err
-}
-
-func goldenAggregateCaps(in json.RawMessage) (any, error) {
-	windows, err := decodeInput[[]int](in)
-	return pairs(windows, (*prune.ToolResultOptions)(nil).MaxAggregateChars), err
 }
 
 func goldenTruncateText(in json.RawMessage) (any, error) {
@@ -325,42 +312,6 @@ func idMode(mode string) prune.IDMode {
 		return prune.IDsStrict
 	}
 	return prune.IDMode(mode)
-}
-
-// goldenCallIDs reduces a list to its ids.
-func goldenCallIDs(in json.RawMessage) (any, error) {
-	p, err := decodeInput[struct {
-		Messages []message.Message
-		Mode     string
-		Options  struct{ PreserveNativeAnthropicToolUseIds, PreserveReplaySafeThinkingToolCallIds bool }
-	}](in)
-	if err != nil {
-		return nil, err
-	}
-	if p.Options.PreserveReplaySafeThinkingToolCallIds {
-		return nil, skipCase("calls beside reasoning get ids like any other: only Anthropic signs them, and takes its own ids")
-	}
-	mode := idMode(p.Mode)
-	if p.Options.PreserveNativeAnthropicToolUseIds && mode == prune.IDsNine {
-		return nil, skipCase("no provider that wants nine characters takes Anthropic's ids")
-	}
-	if p.Options.PreserveNativeAnthropicToolUseIds {
-		mode = prune.IDsNative
-	}
-	out := []any{}
-	for _, m := range prune.SanitizeCallIDs(p.Messages, mode) {
-		switch m.Role {
-		case message.RoleAssistant:
-			ids := []any{}
-			for b := range m.ToolCalls() {
-				ids = append(ids, b.ID)
-			}
-			out = append(out, ids)
-		case message.RoleToolResult:
-			out = append(out, m.ToolCallID)
-		}
-	}
-	return out, nil
 }
 
 func goldenContent(in json.RawMessage) (any, error) {

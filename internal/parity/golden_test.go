@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,36 @@ func TestGolden(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestGoldenDeliberate keeps the list free of rules that no case meets, and of functions that are
+// compared.
+func TestGoldenDeliberate(t *testing.T) {
+	t.Parallel()
+	met := map[string]bool{}
+	files, err := filepath.Glob("testdata/*/*.json")
+	require.NoError(t, err)
+	for _, path := range files {
+		if dir := filepath.Base(filepath.Dir(path)); dir != "golden" && dir != "own" {
+			continue
+		}
+		outcomes, err := runGoldenFile(path)
+		require.NoError(t, err)
+		for _, o := range outcomes {
+			met[o.Case.Fn+o.Detail] = true
+		}
+	}
+	list, err := deliberateGolden()
+	require.NoError(t, err)
+	funcs := goldenFuncs()
+	for _, d := range list {
+		require.True(t, d.Rule == "" || slices.ContainsFunc(d.Fn, func(fn string) bool { return met[fn+d.Reason] }), d.Rule)
+		for _, fn := range d.Fn {
+			_, read := goldenReadings()[fn]
+			require.Equal(t, d.Rule != "", read || funcs[fn] != nil, fn)
+		}
+	}
+	require.ErrorContains(t, skipBy("no such rule"), "no such rule")
 }
 
 func TestGoldenCompare(t *testing.T) {
@@ -101,7 +132,7 @@ func TestGoldenCommand(t *testing.T) {
 func TestGoldenCaseKinds(t *testing.T) {
 	t.Parallel()
 	funcs := map[string]goldenFunc{
-		"skips":  func(json.RawMessage) (any, error) { return nil, skipCase("not ours") },
+		"skips":  func(json.RawMessage) (any, error) { return nil, &skipError{Reason: "not ours"} },
 		"panics": func(json.RawMessage) (any, error) { panic("boom") },
 		"echoes": func(in json.RawMessage) (any, error) { return decodeInput[string](in) },
 	}

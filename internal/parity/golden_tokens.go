@@ -84,9 +84,9 @@ func readShouldCompact(in json.RawMessage, want any) (any, any, error) {
 	switch {
 	case got == want:
 	case !b.Known():
-		return nil, nil, skipCase("an unknown window fires no automatic trigger")
+		return nil, nil, skipBy("unknown window")
 	case b.EffectiveReserve() != b.Reserve:
-		return nil, nil, skipCase("the reserve never takes what a minimal prompt needs")
+		return nil, nil, skipBy("least prompt")
 	}
 	return got, want, nil
 }

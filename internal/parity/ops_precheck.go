@@ -22,6 +22,7 @@ type pressureCase struct {
 	Messages, UnwindowedMessages      []message.Message
 	Prompt, SystemPrompt              string
 	ContextTokenBudget, ReserveTokens *float64
+	ToolResultMaxChars                int
 	// LLMBoundaryTokenPressure is another count of the whole, used instead of the estimate.
 	LLMBoundaryTokenPressure *struct {
 		EstimatedPromptTokens *float64
@@ -60,7 +61,8 @@ func (p pressureCase) check() map[string]any {
 		if unwindowed {
 			ms = p.UnwindowedMessages
 		}
-		return prune.Reducible(ms, prune.Input{Window: b.Window, Estimator: tokens.CompatPressure()})
+		in := prune.Input{Window: b.Window, Estimator: tokens.CompatPressure()}
+		return prune.Measure(ms, in, &prune.ToolResultOptions{MaxChars: p.ToolResultMaxChars}).Reducible()
 	}
 	c := turn.Precheck(b, load)
 	if c.Source != turn.SourceTranscript {
