@@ -101,7 +101,9 @@ func (j *job) ask(ctx context.Context, r Request, original string) (string, erro
 		case isTooLarge(err), errors.Is(err, ErrSpendLimited):
 			return "", err
 		}
-		j.memory.note(c.key, j.s.Breaker, true, j.s.Now())
+		if !isTooLong(err) {
+			j.memory.note(c.key, j.s.Breaker, true, j.s.Now())
+		}
 		last = err
 	}
 	return "", last
@@ -190,6 +192,13 @@ func transient(err error) (time.Duration, bool) {
 func isTooLarge(err error) bool {
 	var tl *TooLargeError
 	return errors.As(err, &tl)
+}
+
+// isTooLong recognises a summary that is no shorter than its source. The source may be to
+// blame, so it does not count against the model.
+func isTooLong(err error) bool {
+	var f *flawError
+	return errors.As(err, &f) && f.flaw == flawLength
 }
 
 // failureOf gives an error of a summary the code with which the compaction ends.

@@ -135,19 +135,20 @@ type part struct{ heading, body string }
 
 func partsOf(summary string) []part {
 	var out []part
-	cur := part{}
+	heading, lines := "", []string(nil)
 	flush := func() {
-		if strings.TrimSpace(cur.body) != "" && cur.heading != strings.TrimPrefix(headFiles, "## ") {
-			out = append(out, cur)
+		body := strings.Join(lines, "\n")
+		if strings.TrimSpace(body) != "" && heading != strings.TrimPrefix(headFiles, "## ") {
+			out = append(out, part{heading: heading, body: body})
 		}
 	}
 	for _, line := range strings.Split(summary, "\n") {
 		switch trimmed := strings.TrimSpace(line); {
 		case strings.HasPrefix(trimmed, "#") && strings.Contains(trimmed, "# "):
 			flush()
-			cur = part{heading: strings.TrimSpace(strings.TrimLeft(trimmed, "#"))}
+			heading, lines = strings.TrimSpace(strings.TrimLeft(trimmed, "#")), nil
 		case trimmed != extractMark:
-			cur.body += line + "\n"
+			lines = append(lines, line)
 		}
 	}
 	flush()

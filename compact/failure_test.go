@@ -175,6 +175,26 @@ func (p *probe) Summarize(ctx context.Context, r compact.Request) (compact.Summa
 	return p.Summarizer.Summarize(ctx, r)
 }
 
+// A model that only ever repeats at length is asked twice about the first part, and other
+// sessions may go on asking it.
+func TestC10_PartsThatGetNoShorter(t *testing.T) {
+	t.Parallel()
+	store, log := newLog(t, talk(200)...)
+	before := dump(t, log)
+	verbose := &probe{Summarizer: compact.Scripted(compact.Reply{Text: strings.Repeat("It went on and on, step by step. ", 4_000)}), window: 16_000}
+	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: verbose, Breaker: compact.Breaker{Failures: 1}})
+	for range 2 {
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err)
+		require.Equal(t, ce.ReasonNoProgress, res.Reason, res.Detail)
+		require.Equal(t, before, dump(t, log))
+		require.Equal(t, 2, verbose.calls)
+		verbose.calls = 0
+		appendAll(t, log, message.User("and another turn"))
+		before = dump(t, log)
+	}
+}
+
 func TestTooLargeOnceIsSentSmaller(t *testing.T) {
 	t.Parallel()
 	store, _ := newLog(t, talk(20)...)

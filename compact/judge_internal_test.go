@@ -60,6 +60,16 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A model that repeats itself costs no more than its answer is long.
+func TestJudgeOfRepetitions(t *testing.T) {
+	t.Parallel()
+	for _, again := range []string{"<think>\n", "<think> </thinking>\n", "</think>\n", "[User]: x\n", "```\n", "<"} {
+		text, f := judge("So.\n"+strings.Repeat(again, 1<<16)+"End.", "")
+		require.Empty(t, f)
+		require.Contains(t, text, "End.")
+	}
+}
+
 func TestShortenNeverPartsACharacter(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é漢😀", 100)

@@ -31,6 +31,7 @@ func stripReasoning(text string) string {
 		text = strings.TrimSpace(rest)
 	}
 	var b strings.Builder
+	endless := map[string]bool{} // reasoning tags that nothing ends from here on
 	for fenced := false; text != ""; {
 		line, rest := text, ""
 		if i := strings.IndexByte(text, '\n'); i >= 0 {
@@ -40,7 +41,7 @@ func stripReasoning(text string) string {
 		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
 			fenced = !fenced
 		}
-		if !fenced && closesReasoning(text) {
+		if !fenced && closesReasoning(text, endless) {
 			text, _ = afterReasoning(strings.TrimLeft(text, " \t"))
 			continue
 		}
@@ -64,11 +65,19 @@ func afterReasoning(text string) (string, bool) {
 	return "", true
 }
 
-// closesReasoning reports whether a text begins with reasoning that has an end.
-func closesReasoning(text string) bool {
+// closesReasoning reports whether a text begins with reasoning that has an end. It notes
+// the tags whose end it has looked for in vain, because a model may repeat one without end.
+func closesReasoning(text string, endless map[string]bool) bool {
 	text = strings.TrimLeft(text, " \t")
 	m := reasoningTag.FindStringSubmatch(text)
-	return m != nil && indexFold(text, "</"+m[1]+">") >= 0
+	if m == nil {
+		return false
+	}
+	tag := strings.ToLower(m[1])
+	if !endless[tag] {
+		endless[tag] = indexFold(text, "</"+tag+">") < 0
+	}
+	return !endless[tag]
 }
 
 // indexFold is strings.Index in any letter case, for an ASCII sub.

@@ -2,7 +2,6 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -48,7 +47,10 @@ func (j *job) run(ctx context.Context, st stage) (string, error) {
 	for i, part := range parts {
 		one := stage{pieces: part, names: st.names, rules: instructionSet{sections: st.rules.sections}}
 		one.most = max(minPart, limit/len(parts)) // so that the parts fit one request
-		text, err := orSource("", one.pieces)(j.request(ctx, one, fmt.Sprintf(partInstructions, i+1, len(parts))))
+		text, err := j.request(ctx, one, fmt.Sprintf(partInstructions, i+1, len(parts)))
+		if sizeOf(part) < limit/smallShare {
+			text, err = orSource(text, err, "", part)
+		}
 		if err != nil {
 			return "", fmt.Errorf("summarising part %d of %d: %w", i+1, len(parts), err)
 		}
@@ -63,13 +65,11 @@ func (j *job) run(ctx context.Context, st stage) (string, error) {
 
 // orSource puts the source itself, behind what it updates, in the place of a summary that
 // is no shorter. It is for small parts of a whole, whose summary still gets shorter.
-func orSource(previous string, ps []piece) func(text string, err error) (string, error) {
-	return func(text string, err error) (string, error) {
-		if f := (*flawError)(nil); errors.As(err, &f) && f.flaw == flawLength {
-			return strings.TrimSpace(previous + "\n\n" + strings.Join(textsOf(ps), "\n\n")), nil
-		}
-		return text, err
+func orSource(text string, err error, previous string, ps []piece) (string, error) {
+	if isTooLong(err) {
+		return strings.TrimSpace(previous + "\n\n" + strings.Join(textsOf(ps), "\n\n")), nil
 	}
+	return text, err
 }
 
 // request asks for the summary of source that fits, dropping the oldest where the model

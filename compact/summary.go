@@ -98,7 +98,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 		var err error
 		text, err = j.run(ctx, st)
 		if sizeOf(st.pieces) < p.Source/smallShare {
-			text, err = orSource(p.Previous, st.pieces)(text, err)
+			text, err = orSource(text, err, p.Previous, st.pieces)
 		}
 		if err != nil {
 			return "", err
@@ -115,7 +115,7 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 	st.pieces = j.render(turn, st)
 	begun, err := j.run(ctx, st)
 	if !alone && sizeOf(st.pieces) < p.Source/smallShare {
-		begun, err = orSource("", st.pieces)(begun, err)
+		begun, err = orSource(begun, err, "", st.pieces)
 	}
 	if err != nil {
 		return "", fmt.Errorf("summarising the begun turn: %w", err)
