@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"strings"
+
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/tokens"
 )
@@ -154,16 +156,29 @@ func (s *splitter) answer(m *message.Message, i int) {
 	if len(s.pending) == 0 {
 		return
 	}
-	if m.ToolCallID == "" {
+	id := answeredID(m)
+	if id == "" {
 		clear(s.pending)
 		s.caller = noCaller
 		return
 	}
-	delete(s.pending, m.ToolCallID)
+	delete(s.pending, id)
 	if len(s.pending) == 0 {
 		s.cutBeforeCaller(i + 1)
 		s.caller = noCaller
 	}
+}
+
+// answeredID is the call that a result answers, also where older logs name it; "": none.
+func answeredID(m *message.Message) string {
+	id := strings.TrimSpace(m.ToolCallID)
+	for _, key := range [...]string{"toolUseId", "tool_call_id", "tool_use_id", "callId", "call_id"} {
+		if id != "" {
+			break
+		}
+		id = strings.TrimSpace(m.ExtraString(key))
+	}
+	return id
 }
 
 // cutBeforeCaller closes the run before the message that made the calls, when the run

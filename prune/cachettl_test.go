@@ -293,7 +293,7 @@ func TestParseCacheTTL(t *testing.T) {
 	_, _, err = prune.ParseCacheTTL(json.RawMessage(`[]`))
 	require.Error(t, err)
 	for ttl, want := range map[string]time.Duration{
-		"10": 10 * time.Minute, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour,
+		"10": 10 * time.Minute, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "5us": 5 * time.Minute,
 		"9999999d": 5 * time.Minute, "2000000d": 5 * time.Minute, "0": -1, "soon": 5 * time.Minute, "-3m": 5 * time.Minute, "": 5 * time.Minute,
 	} {
 		o, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","ttl":"` + ttl + `"}`))

@@ -33,6 +33,7 @@ func TestCompatMessage(t *testing.T) {
 		{"bare string of an assistant", `{"role":"assistant","content":"12345678"}`, 0},
 		{"bare string of a result", `{"role":"toolResult","toolCallId":"c","content":"12345678"}`, 2},
 		{"null", `{"role":"user","content":null}`, 0},
+		{"a block without a list", `{"role":"user","content":{"type":"text","text":"abcd"}}`, 0},
 		{"branch summary", `{"role":"branchSummary","summary":"12345"}`, 2},
 		{"runtime context counts alone", `{"role":"custom","customType":"openclaw.runtime-context","content":"1234"}`, 1},
 		{"unknown role", `{"role":"system","content":"12345678"}`, 0},

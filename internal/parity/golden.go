@@ -43,6 +43,7 @@ func goldenReadings() map[string]goldenReading {
 		"calculateMaxToolResultChars":            readCaps((*prune.ToolResultOptions)(nil).MaxResultChars),
 		"resolveLiveToolResultAggregateMaxChars": readCaps((*prune.ToolResultOptions)(nil).MaxAggregateChars),
 		"dropThinkingBlocks":                     readDropThinking,
+		"computeAdaptiveChunkRatio":              readChunkRatio,
 		"shouldCompact":                          readShouldCompact,
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/go-contextengine/contextengine/compact"
@@ -14,8 +15,11 @@ import (
 // cutInput is what the cut-point functions take.
 type cutInput struct {
 	Entries          []cutRow
-	KeepRecentTokens int
+	KeepRecentTokens float64
 }
+
+// keep is the tail in whole tokens.
+func (c cutInput) keep() int { return int(math.Ceil(c.KeepRecentTokens)) }
 
 // A cutRow is a stored row; some have no id, which no log would accept.
 type cutRow struct{ transcript.Entry }
@@ -66,7 +70,7 @@ func goldenFindCutPoint(in json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compact.FindCutPoint(p.rows(), p.KeepRecentTokens, tokens.Compat())
+	c := compact.FindCutPoint(p.rows(), p.keep(), tokens.Compat())
 	return map[string]any{
 		"firstKeptEntryIndex": c.FirstKept, "turnStartIndex": c.TurnStart, "isSplitTurn": c.Split(),
 	}, nil
@@ -77,7 +81,7 @@ func goldenPrepare(in json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	prep, ok, err := compact.Prepare(p.rows(), p.KeepRecentTokens)
+	prep, ok, err := compact.Prepare(p.rows(), p.keep())
 	switch {
 	case errors.Is(err, compact.ErrInvalidSession):
 		return map[string]any{

@@ -66,6 +66,9 @@ func wantedPairing(before []message.Message, ours, theirs map[string]any) string
 			return "calls without an id"
 		}
 	}
+	if withoutFilledIDs(before, a, b) && compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+		return "id of a result"
+	}
 	listA, _ := a["messages"].([]any)
 	listB, _ := b["messages"].([]any)
 	if reflect.DeepEqual(listA, listB) || !keepsDirectOrder(before, listA) {
@@ -92,6 +95,34 @@ func withoutNameless(a map[string]any) int {
 		a["messages"], a["added"] = kept, json.Number(strconv.Itoa(countIn(a["added"])-n))
 	}
 	return n
+}
+
+// withoutFilledIDs puts their ids where results had none under the usual name, and what follows
+// from it; false: there is no such result.
+func withoutFilledIDs(before []message.Message, a, b map[string]any) bool {
+	filled := map[int64]bool{}
+	for _, m := range before {
+		if m.Role == message.RoleToolResult && m.ToolCallID == "" && !m.Timestamp.IsZero() {
+			filled[m.Timestamp.UnixMilli()] = true
+		}
+	}
+	mine, _ := a["messages"].([]any)
+	other, _ := b["messages"].([]any)
+	if len(filled) == 0 || len(mine) != len(other) {
+		return false
+	}
+	out := slices.Clone(mine)
+	for i, v := range out {
+		m, _ := v.(map[string]any)
+		theirs, _ := other[i].(map[string]any)
+		if filled[int64(countIn(m["ts"]))] && theirs != nil {
+			m = shallow(m)
+			m["id"] = theirs["id"]
+			out[i] = m
+		}
+	}
+	a["messages"], a["same"], a["moved"] = out, b["same"], b["moved"]
+	return true
 }
 
 func shallow(m map[string]any) map[string]any {
