@@ -16,10 +16,11 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// How a session stands goes on where it moves to, from that moment on.
+// How a session stands goes on where it moves to, from that moment on; nothing stays open
+// where it came from.
 func TestStandingGoesWithTheSession(t *testing.T) {
 	t.Parallel()
-	st := transcript.NewMemory()
+	st := newFaultStore(transcript.NewMemory())
 	p := newProbe("alpha", 0, &tape{})
 	p.OnCompact = rotatesTo(st, "s2")
 	reg := &ce.Registry{}
@@ -38,6 +39,8 @@ func TestStandingGoesWithTheSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "s2", out.Session.SessionID)
 	require.Equal(t, now, h.Status(out.Session))
+	require.NoError(t, h.Close(t.Context()))
+	require.Zero(t, st.live.Load(), "logs are open")
 }
 
 // A session keeps what it holds when a compaction claims to move back to where it came from
@@ -128,6 +131,32 @@ func TestMaintenanceOfTheSuccessorIsWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The engine hears of a session's end after the open turn.
+func TestEndSessionWaitsForTheTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tp tape
+		reg := &ce.Registry{}
+		register(t, reg, newProbe("alpha", ce.HookAfterTurn|ce.HookSessionEnded, &tp))
+		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}})
+		tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), nil)
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- h.EndSession(t.Context(), ref("s"), ce.BoundaryReset, ref("s2")) }()
+		synctest.Wait()
+		require.Empty(t, ended)
+		_, err = tn.End(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, <-ended)
+		require.Equal(t, []string{
+			`alpha assemble [] prompt="one" budget=0 tools=unknown`,
+			"alpha afterTurn [u:one] new=[u:one] budget=0",
+			"alpha sessionEnded s reset s2",
+		}, tp.Take())
+		require.NoError(t, h.Close(t.Context()))
+	})
 }
 
 // Who gives up waiting for a session's id gives its key back.
