@@ -41,11 +41,12 @@ func Rejected(err error, candidates []string) []string {
 
 func pattern(name string) *regexp.Regexp {
 	quoted := "['\"`]" + regexp.QuoteMeta(name) + "['\"`]"
+	const rest = `[^\n\r\x{2028}\x{2029}]*` // of a line, however it ends
 	return regexp.MustCompile(`(?i)` +
-		`unrecognized key(?:\(s\)|s)? in object:.*` + quoted +
-		`|additional propert(?:y|ies)\b.*` + quoted +
-		`|\b(?:unexpected|extraneous|unknown|invalid)\s+(?:property|properties|fields?|keys?)\b.*` + quoted +
-		`|` + quoted + `.*\b(?:is|was) not allowed` +
+		`\bunrecognized key(?:\(s\)|s)? in object:` + rest + quoted +
+		`|\badditional propert(?:y|ies)\b` + rest + quoted +
+		`|\b(?:unexpected|extraneous|unknown|invalid)\s+(?:property|properties|fields?|keys?)\b` + rest + quoted +
+		`|` + quoted + rest + `\b(?:is|was)\s+not allowed\b` +
 		`|(?s:"code"\s*:\s*"unrecognized_keys".*"` + regexp.QuoteMeta(name) + `")`)
 }
 

@@ -47,7 +47,7 @@ func (p pressureCase) check() map[string]any {
 	load := turn.Load{Estimated: tokens.CompatBoundary(p.SystemPrompt, p.Prompt, p.Messages)}
 	source := turn.SourceTranscript
 	if given := p.LLMBoundaryTokenPressure; given != nil && given.EstimatedPromptTokens != nil {
-		load.Estimated = int(math.Ceil(*given.EstimatedPromptTokens))
+		load.Estimated = max(0, int(math.Ceil(*given.EstimatedPromptTokens)))
 		source = "rendered_llm_boundary"
 		if s := trimmed(given.Source); s != "" {
 			source = s

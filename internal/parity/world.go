@@ -96,6 +96,9 @@ func (w *world) noteStale(r *resolvedEngine) {
 
 // runScenario runs one scenario and says what came of it.
 func runScenario(ctx context.Context, sc *scenario) (outcome, error) {
+	if word := sc.strange(); word != "" {
+		return outcome{Scenario: sc.ID, Skipped: "not known to this runner: " + word}, nil
+	}
 	w, err := newWorld(ctx, sc)
 	if err != nil {
 		return outcome{}, err
