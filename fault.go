@@ -35,9 +35,23 @@ func examine(ctx context.Context, err error) (f fault) {
 	f = fault{err: err, class: classOf(err), text: err.Error()}
 	var host *HostError
 	f.host = errors.As(err, &host)
-	f.cancelled = ctx.Err() != nil && f.class != ClassPanic &&
-		(errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+	ended := ctx.Err()
+	target := ended
+	if target == nil {
+		target = context.Canceled // one that panics when it is compared does it here
+	}
+	says := errors.Is(err, target) || errors.Is(err, context.Cause(ctx))
+	f.cancelled = says && ended != nil && f.class != ClassPanic
 	return f
+}
+
+// presentable returns err, or what stands for it where looking at it is not safe.
+// nil stays nil.
+func presentable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return examine(context.Background(), err).err
 }
 
 // opaque is the fault of an error that cannot be examined.

@@ -23,6 +23,12 @@ type cyclic struct{}
 func (cyclic) Error() string   { return "cyclic" }
 func (c cyclic) Unwrap() error { return c }
 
+// incomparable panics when it is compared, and only then.
+type incomparable struct{}
+
+func (incomparable) Error() string { return "incomparable" }
+func (incomparable) Is(error) bool { panic("Is") }
+
 // hostile panics whatever it is asked.
 type hostile struct{ text bool }
 
@@ -43,7 +49,8 @@ func TestErrorsThatCannotBeExamined(t *testing.T) {
 		"wrapped typed nil":      errors.Join(errBoom, (*ce.HostError)(nil)),
 		"cyclic":                 cyclic{},
 		"panics":                 hostile{},
-		"panics when compared":   hostile{text: true},
+		"panics when looked at":  hostile{text: true},
+		"panics when compared":   incomparable{},
 	} {
 		for _, learn := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%v", name, learn), func(t *testing.T) {
@@ -70,6 +77,25 @@ func TestErrorsThatCannotBeExamined(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What comes back from calls that are not guarded can be looked at all the same.
+func TestErrorsOfUnguardedCallsCanBeExamined(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.undo = func(context.Context) error { return incomparable{} }
+	f.tools = []ce.Tool{tool{"x", func() ([]message.Block, error) { return nil, incomparable{} }}}
+	f.on = fail("close", incomparable{})
+	h := resolve(t, r, f, ce.Selection{})
+	prep, err := h.PrepareSubagentSpawn(t.Context(), ce.SubagentSpawnParams{})
+	require.NoError(t, err)
+	ts, err := h.Tools(t.Context(), ce.ToolsParams{})
+	require.NoError(t, err)
+	_, callErr := ts[0].Call(t.Context(), nil)
+	for op, err := range map[string]error{"rollback": prep.Rollback(t.Context()), "tool": callErr, "close": h.Close()} {
+		require.ErrorContains(t, err, "cannot be examined", op)
+		require.NotErrorIs(t, err, errBoom)
+	}
+	require.Empty(t, r.Quarantines())
 }
 
 // panickyHooks fails when it is asked for its hooks.

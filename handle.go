@@ -333,5 +333,5 @@ func closeInstance(in *instance) (err error) {
 			err = newPanicError(v)
 		}
 	}()
-	return Close(in.engine)
+	return presentable(Close(in.engine))
 }

@@ -71,7 +71,7 @@ func (h *Handle) once(rollback func(context.Context) error) func(context.Context
 				err = h.wrap("rollback", newPanicError(v))
 			}
 		}()
-		if err := rollback(ctx); err != nil {
+		if err := presentable(rollback(ctx)); err != nil {
 			return h.wrap("rollback", err)
 		}
 		return nil
@@ -167,5 +167,6 @@ func (t *guardedTool) Call(ctx context.Context, arguments json.RawMessage) (bloc
 		}
 		blocks, err = nil, t.h.wrap("tool", f.err)
 	}()
-	return t.tool.Call(ctx, arguments)
+	blocks, err = t.tool.Call(ctx, arguments)
+	return blocks, presentable(err)
 }

@@ -331,5 +331,5 @@ func discard(e ContextEngine) (err error) {
 			err = fmt.Errorf("closing the refused engine: %w", newPanicError(v))
 		}
 	}()
-	return Close(e)
+	return presentable(Close(e))
 }
