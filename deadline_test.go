@@ -211,6 +211,23 @@ func (s slowCompactor) CompactSession(context.Context, ce.CompactParams) (ce.Com
 	return ce.CompactResult{OK: true}, nil
 }
 
+// The built-in engine misses no deadline because the machine is busy.
+func TestLegacyNeedsNoDeadline(t *testing.T) {
+	var d ce.Deadlines
+	d.Assemble, d.CommitTurn, d.AfterTurn = 1, 1, 1
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	require.NoError(t, r.Register("x", "plugin:x", factoryOf(f)))
+	for _, engine := range []string{"legacy", "x"} {
+		h, err := r.Resolve(t.Context(), ce.Selection{Engine: engine, Deadline: d})
+		require.NoError(t, err)
+		for _, op := range []string{"assemble", "commitTurn", "afterTurn"} {
+			_, err := callHook(t.Context(), h, op)
+			require.NoError(t, err, "%s %s", engine, op)
+		}
+	}
+}
+
 func TestDefaultDeadlines(t *testing.T) {
 	d := ce.DefaultDeadlines()
 	require.Equal(t, 30*time.Second, d.Bootstrap)

@@ -85,11 +85,15 @@ func unavailable[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, 
 // isBusy reports whether the call must not start on in: an abandoned call for
 // its session still runs there.
 func isBusy[P, R any](in *instance, k *hook[P, R], p *P) bool {
-	if in.calls.abandoned.Load() == 0 || in.stateless && !k.surfaces {
+	if in.calls.abandoned.Load() == 0 || isInstant(in, k) {
 		return false
 	}
 	return in.calls.busy(k.session(*p))
 }
+
+// isInstant reports whether in answers at once: the built-in engine does, except that
+// its compaction is the host's work.
+func isInstant[P, R any](in *instance, k *hook[P, R]) bool { return in.builtin && !k.surfaces }
 
 // failed decides what an error of the selected engine means.
 func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err error) (r R, _ error) {
@@ -162,7 +166,7 @@ func invoke[P, R any](ctx context.Context, h *Handle, in *instance, k *hook[P, R
 			q = &reduced
 		}
 		var err error
-		if d := k.limit(&h.sel.Deadline); d > 0 {
+		if d := k.limit(&h.sel.Deadline); d > 0 && !isInstant(in, k) {
 			err = callWithDeadline(ctx, h, in, k, call, *q, r, d, k.session(*p))
 		} else {
 			err = callRecovered(ctx, in, call, q, r)

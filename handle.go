@@ -64,7 +64,7 @@ type instance struct {
 	info      Info
 	hooks     HookSet
 	isDefault bool
-	stateless bool // the built-in engine: nothing but its compaction can collide
+	builtin   bool // the legacy engine of this package
 
 	rejected atomic.Uint32 // a paramMask: fields that the engine must not receive
 	calls    callLog

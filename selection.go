@@ -279,7 +279,7 @@ func (in *instance) introduce() error {
 	if issues := in.info.issues(); issues != nil {
 		return &ContractError{Engine: in.id, Issues: issues}
 	}
-	_, in.stateless = in.engine.(legacyEngine)
+	_, in.builtin = in.engine.(legacyEngine)
 	in.rejected.Store(uint32(rejectedBy(in.info.AcceptedHostParams)))
 	return nil
 }
