@@ -288,3 +288,26 @@ func TestLoopOfParallelCalls(t *testing.T) {
 	_, err = tn.End(t.Context(), err)
 	require.NoError(t, err)
 }
+
+// A request teaches once: usage that comes after its answer is that of another one.
+func TestRequestTeachesOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, &host.Options{Estimator: byteCount{}, Models: windowOf(8000)})
+	usage := func(n int) message.Message {
+		m := message.Assistant(message.Text("ok"))
+		m.Usage = &message.Usage{Input: n, Total: n}
+		return m
+	}
+	for range 2 {
+		tn, err := h.Begin(t.Context(), ref("s"), message.User(strings.Repeat("x", 2000)), nil)
+		require.NoError(t, err)
+		for _, n := range []int{tn.Request().Estimated, 7000} {
+			require.NoError(t, tn.Append(t.Context(), usage(n)))
+		}
+		_, err = tn.End(t.Context(), nil)
+		require.NoError(t, err)
+	}
+	check, ok := h.LastPrecheck(ref("s"))
+	require.True(t, ok)
+	require.Equal(t, 7000, check.PromptBudget)
+}
