@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,4 +90,32 @@ func TestCloseWhileBusy(t *testing.T) {
 			require.NoError(t, log.Close())
 		}
 	})
+}
+
+// A tool that comes back after Close changes nothing any more: its call was closed.
+func TestToolThatOutlivesTheHost(t *testing.T) {
+	t.Parallel()
+	store := transcript.NewMemory()
+	closed := make(chan error, 1)
+	var h *host.Host
+	h, err := host.New(store, &host.Options{
+		Model: hosttest.NewModel(hosttest.Calls(call("c", "read"))),
+		Tools: []ce.Tool{hosttest.Tool("read", func(context.Context, json.RawMessage) ([]message.Block, error) {
+			closed <- h.Close(context.WithoutCancel(t.Context()))
+			return []message.Block{message.Text("late")}, nil
+		})},
+	})
+	require.NoError(t, err)
+	out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+	require.NoError(t, <-closed)
+	require.ErrorIs(t, err, ce.ErrClosed)
+	require.ErrorIs(t, err, host.ErrTurnEnded)
+	require.Len(t, out.Messages, 3)
+	log, err := store.Open(t.Context(), "s")
+	require.NoError(t, err)
+	v, err := log.View(t.Context())
+	require.NoError(t, err)
+	require.Len(t, v.Messages, 3)
+	require.True(t, message.IsMissingResult(v.Messages[2]))
+	require.NoError(t, log.Close())
 }
