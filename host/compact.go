@@ -136,8 +136,12 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 		return nil
 	}
 	if next := done.Result.Successor(); next != "" && next != v.ref.SessionID {
+		former := v.ref
 		if err := v.move(ctx, next); err != nil {
 			return v.strayed(ctx, done, err)
+		}
+		if err := v.bootstrap(ctx, ce.BoundaryRotated, former); err != nil {
+			return err
 		}
 	}
 	d := done.Result

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,41 @@ func TestStandingGoesWithTheSession(t *testing.T) {
 	require.Equal(t, now, h.Status(out.Session))
 	require.NoError(t, h.Close(t.Context()))
 	require.Zero(t, st.live.Load(), "logs are open")
+}
+
+// The engine is told once of the session that a compaction moved to, before it gets any other
+// hook of it, and not of one that it knows already.
+func TestSuccessorIsBootstrappedOnce(t *testing.T) {
+	t.Parallel()
+	st := transcript.NewMemory()
+	var tp tape
+	p := newProbe("alpha", ce.HookBootstrap|ce.HookAfterTurn, &tp)
+	p.OnCompact = rotatesTo(st, "s2")
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	h := hostOver(t, st, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Models: windowOf(8000), Model: hosttest.Always(hosttest.Reply("ok")),
+	})
+	for _, id := range []string{"s", "s"} {
+		_, err := h.Run(t.Context(), ref(id), message.User("x"), nil)
+		require.NoError(t, err)
+	}
+	_, err := h.Compact(t.Context(), ref("s"), "")
+	require.NoError(t, err)
+	p.OnCompact = movesTo("s")
+	_, err = h.Run(t.Context(), ref("s2"), message.User("x"), nil)
+	require.NoError(t, err)
+	_, err = h.Compact(t.Context(), ref("s2"), "")
+	require.NoError(t, err)
+	_, err = h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	var got []string
+	for _, line := range tp.Take() {
+		if strings.HasPrefix(line, "alpha bootstrap") {
+			got = append(got, line)
+		}
+	}
+	require.Equal(t, []string{"alpha bootstrap s new rows=0", "alpha bootstrap s2 rotated from s rows=4"}, got)
 }
 
 // A session keeps what it holds when a compaction claims to move back to where it came from

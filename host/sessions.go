@@ -30,7 +30,6 @@ func (s *session) take(former *session) {
 	if s == former {
 		return
 	}
-	s.bootstrapped = former.bootstrapped
 	s.known()
 	s.passes, s.hasPasses = former.passes, former.hasPasses
 	former.passes, former.hasPasses = nil, false
