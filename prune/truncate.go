@@ -43,7 +43,6 @@ func truncate(text string, limit, minKeep int, note notice) string {
 	if !longer(text, limit) {
 		return text
 	}
-	minKeep = max(0, min(minKeep, limit-note.floor()))
 	all := unitLen(text)
 	budget := max(minKeep, limit-unitLen(note.text(all-limit)))
 	kept := ""

@@ -44,6 +44,8 @@ func goldenReadings() map[string]goldenReading {
 		"resolveLiveToolResultAggregateMaxChars": readCaps((*prune.ToolResultOptions)(nil).MaxAggregateChars),
 		"dropThinkingBlocks":                     readDropThinking,
 		"computeAdaptiveChunkRatio":              readChunkRatio,
+		"pruneContextMessages":                   readCacheTTL,
+		"truncateToolResultMessage":              readCapResult,
 		"shouldCompact":                          readShouldCompact,
 	}
 }

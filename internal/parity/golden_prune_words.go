@@ -39,10 +39,26 @@ func (charEstimator) Message(m message.Message) int {
 		case b.Type == "redacted_thinking":
 			n += weighedChars(b.Text) + weighedChars(b.Data) + weighedChars(b.Signature) + weighedChars(textOf(b.Extra["thinkingSignature"]))
 		case b.Type == message.BlockToolCall:
-			n += max(2, len(utf16.Encode([]rune(string(b.Arguments)))))
+			n += max(2, jsonLength(b.Arguments))
 		}
 	}
 	return n
+}
+
+// jsonLength is how long a value is when it is written again, without escapes that it does
+// not need.
+func jsonLength(raw json.RawMessage) int {
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return utf16Length(string(raw))
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return utf16Length(string(raw))
+	}
+	return utf16Length(strings.TrimSpace(b.String()))
 }
 
 // weighedChars is a length in UTF-16 units in which an East Asian character is four.
