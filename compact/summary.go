@@ -88,42 +88,46 @@ func (j *job) fromModel(ctx context.Context, p *Plan, need required, missing []s
 		history, turn = slices.Concat(history, turn), nil
 	}
 	text := p.Previous
+	var err error
 	if len(history) > 0 {
-		st := stage{previous: p.Previous, names: need.names}
-		st.rules = instructionSet{task: firstInstructions, sections: true, missing: missing}
-		if p.Previous != "" {
-			st.rules.task = updateInstructions
-		}
-		st.pieces = j.render(history, st)
-		var err error
-		text, err = j.run(ctx, st)
-		if sizeOf(st.pieces) < p.Source/smallShare {
-			text, err = orSource(text, err, p.Previous, st.pieces)
-		}
-		if err != nil {
+		if text, err = j.ofHistory(ctx, p, history, need, missing); err != nil {
 			return "", err
 		}
 	}
 	if len(turn) == 0 {
 		return text, nil
 	}
-	alone := text == ""
-	st := stage{rules: instructionSet{task: prefixInstructions, sections: alone}}
+	st := stage{rules: instructionSet{task: prefixInstructions, sections: text == ""}}
 	if len(history) == 0 {
 		st.names, st.rules.missing = need.names, missing
 	}
 	st.pieces = j.render(turn, st)
 	begun, err := j.run(ctx, st)
-	if !alone && sizeOf(st.pieces) < p.Source/smallShare {
+	if text != "" && sizeOf(st.pieces) < p.Source/smallShare {
 		begun, err = orSource(begun, err, "", st.pieces)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("summarising the begun turn: %w", err)
-	}
-	if alone {
+	case text == "":
 		return begun, nil
 	}
 	return joinTurn(text, begun), nil
+}
+
+// ofHistory asks for the summary of what comes before a begun turn.
+func (j *job) ofHistory(ctx context.Context, p *Plan, ms []message.Message, need required, missing []string) (string, error) {
+	st := stage{previous: p.Previous, names: need.names}
+	st.rules = instructionSet{task: firstInstructions, sections: true, missing: missing}
+	if p.Previous != "" {
+		st.rules.task = updateInstructions
+	}
+	st.pieces = j.render(ms, st)
+	text, err := j.run(ctx, st)
+	if sizeOf(st.pieces) < p.Source/smallShare {
+		return orSource(text, err, p.Previous, st.pieces)
+	}
+	return text, err
 }
 
 // exact reports whether the summary is made without a model.

@@ -133,25 +133,14 @@ func (p *idPass) applyFrom(ms []message.Message, _ Input, known int) ([]message.
 }
 
 func (p *idPass) assistant(m *message.Message) (message.Message, verdict) {
-	out, changed := *m, false
-	for i := range m.Content {
-		b := &m.Content[i]
+	return withBlocks(m, func(b message.Block) (message.Block, bool) {
 		if !b.IsCall() || b.ID == "" {
-			continue
+			return b, false
 		}
-		id := p.forCall(b.ID)
-		if id == b.ID {
-			continue
-		}
-		if !changed {
-			out.Content, changed = slices.Clone(m.Content), true
-		}
-		out.Content[i].ID = id
-	}
-	if !changed {
-		return *m, kept
-	}
-	return withoutForm(out), replaced
+		raw := b.ID
+		b.ID = p.forCall(raw)
+		return b, b.ID != raw
+	})
 }
 
 // keyToolUseID is where older logs keep a result's id.

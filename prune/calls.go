@@ -72,10 +72,11 @@ func repairCalls(m *message.Message, usable func(b *message.Block) bool) (messag
 
 // argumentsStep makes the arguments of calls an object, as every provider wants them.
 func argumentsStep(m *message.Message) (message.Message, verdict) {
-	return withCalls(m, func(b *message.Block) {
+	return withCalls(m, func(b message.Block) message.Block {
 		if len(b.Arguments) > 0 {
 			b.Arguments = objectArguments(b.Arguments)
 		}
+		return b
 	})
 }
 
@@ -109,28 +110,17 @@ func isObject(raw json.RawMessage) bool {
 }
 
 // withCalls returns m with its calls as change leaves them.
-func withCalls(m *message.Message, change func(b *message.Block)) (message.Message, verdict) {
+func withCalls(m *message.Message, change func(b message.Block) message.Block) (message.Message, verdict) {
 	if m.Role != message.RoleAssistant {
 		return *m, kept
 	}
-	out, changed := *m, false
-	for i := range m.Content {
-		if !isAnyCall(m.Content[i].Type) {
-			continue
+	return withBlocks(m, func(b message.Block) (message.Block, bool) {
+		if !isAnyCall(b.Type) {
+			return b, false
 		}
-		b := m.Content[i]
-		if change(&b); b.Name == m.Content[i].Name && bytes.Equal(b.Arguments, m.Content[i].Arguments) {
-			continue
-		}
-		if !changed {
-			out.Content, changed = slices.Clone(m.Content), true
-		}
-		out.Content[i] = b
-	}
-	if !changed {
-		return *m, kept
-	}
-	return withoutForm(out), replaced
+		next := change(b)
+		return next, next.Name != b.Name || !bytes.Equal(next.Arguments, b.Arguments)
+	})
 }
 
 // nameStep writes an underscore where a tool's name has a character that the provider's
@@ -146,7 +136,10 @@ func (p *cleaner) nameStep(m *message.Message) (message.Message, verdict) {
 		}
 		return out, replaced
 	}
-	return withCalls(m, func(b *message.Block) { b.Name = plainName(b.Name) })
+	return withCalls(m, func(b message.Block) message.Block {
+		b.Name = plainName(b.Name)
+		return b
+	})
 }
 
 func plainName(name string) string {

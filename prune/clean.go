@@ -243,31 +243,42 @@ func filtered(m *message.Message, keep func(b *message.Block) bool) (message.Mes
 	return withoutForm(out), replaced
 }
 
+// withBlocks returns m with its blocks as change leaves them; m itself when it changes none.
+func withBlocks(m *message.Message, change func(b message.Block) (message.Block, bool)) (message.Message, verdict) {
+	var content []message.Block
+	for i := range m.Content {
+		b, changed := change(m.Content[i])
+		if !changed {
+			continue
+		}
+		if content == nil {
+			content = slices.Clone(m.Content)
+		}
+		content[i] = b
+	}
+	if content == nil {
+		return *m, kept
+	}
+	out := *m
+	out.Content = content
+	return withoutForm(out), replaced
+}
+
 // imageStep corrects the type of images and replaces those that cannot be sent.
 func imageStep(m *message.Message) (message.Message, verdict) {
-	out, changed := *m, false
-	for i := range m.Content {
-		b := m.Content[i]
+	return withBlocks(m, func(b message.Block) (message.Block, bool) {
 		if b.Type != message.BlockImage {
-			continue
+			return b, false
 		}
 		switch kind := imageType(b.Data); {
 		case kind == "" && b.MIMEType == "", base64.StdEncoding.DecodedLen(len(b.Data)) > maxImageBytes:
-			b = message.Text(UnreadableImageText)
+			return message.Text(UnreadableImageText), true
 		case kind != "" && kind != b.MIMEType:
 			b.MIMEType = kind
-		default:
-			continue
+			return b, true
 		}
-		if !changed {
-			out.Content, changed = slices.Clone(m.Content), true
-		}
-		out.Content[i] = b
-	}
-	if !changed {
-		return *m, kept
-	}
-	return withoutForm(out), replaced
+		return b, false
+	})
 }
 
 // imageType tells the type of an image from the start of its base64, "" when unknown.

@@ -50,7 +50,7 @@ func (p *historyImages) Apply(ms []message.Message, _ Input) []message.Message {
 	for i := n; i < len(ms); i++ {
 		m, v := ms[i], kept
 		if i < edge && mayHoldMedia(&ms[i]) {
-			m, v = withoutMedia(m)
+			m, v = withoutMedia(&ms[i])
 		}
 		p.memo.add(ms[i], m, v)
 	}
@@ -116,27 +116,17 @@ func pastTurns(ms []message.Message, keep int) int {
 }
 
 // withoutMedia replaces images and references to media.
-func withoutMedia(m message.Message) (message.Message, verdict) {
-	changed := false
-	for i := range m.Content {
-		b := m.Content[i]
+func withoutMedia(m *message.Message) (message.Message, verdict) {
+	return withBlocks(m, func(b message.Block) (message.Block, bool) {
 		switch {
 		case b.Type == message.BlockImage:
-			b = message.Text(SeenImageText)
+			return message.Text(SeenImageText), true
 		case b.Type == message.BlockText && namesMedia(b.Text):
 			b.Text = mediaReference.ReplaceAllLiteralString(b.Text, SeenMediaText)
-		default:
-			continue
+			return b, true
 		}
-		if !changed {
-			m.Content, changed = slices.Clone(m.Content), true
-		}
-		m.Content[i] = b
-	}
-	if !changed {
-		return m, kept
-	}
-	return withoutForm(m), replaced
+		return b, false
+	})
 }
 
 func namesMedia(s string) bool {

@@ -3,7 +3,6 @@ package prune
 import (
 	"encoding/base64"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -152,18 +151,13 @@ func isForeign(m *message.Message, in Input) bool {
 
 // withSignatures removes the signatures of texts and calls that keep does not tell.
 func withSignatures(m *message.Message, keep func(s string) bool) (message.Message, verdict) {
-	bad := func(b message.Block) bool { return b.Signature != "" && !isThinking(&b) && !keep(b.Signature) }
-	if !slices.ContainsFunc(m.Content, bad) {
-		return *m, kept
-	}
-	out := *m
-	out.Content = slices.Clone(m.Content)
-	for i := range out.Content {
-		if bad(out.Content[i]) {
-			out.Content[i].Signature = ""
+	return withBlocks(m, func(b message.Block) (message.Block, bool) {
+		if b.Signature == "" || isThinking(&b) || keep(b.Signature) {
+			return b, false
 		}
-	}
-	return withoutForm(out), replaced
+		b.Signature = ""
+		return b, true
+	})
 }
 
 // signatureOf is what proves a thinking block to its provider.
