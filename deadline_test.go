@@ -239,3 +239,88 @@ func TestDefaultDeadlines(t *testing.T) {
 	require.Equal(t, 5*time.Second, d.SubagentEnded)
 	require.Equal(t, 10*time.Second, d.Close)
 }
+
+func TestLateSubagentPreparationIsRolledBack(t *testing.T) {
+	for _, after := range []time.Duration{time.Second + unwindGraceInTests/2, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r, f := newRegistry(), newFake(allHooks)
+			undone := 0
+			f.undo = func(context.Context) error { undone++; return nil }
+			f.on = func(_ context.Context, op string, _ any) error {
+				if op == "prepareSubagentSpawn" {
+					time.Sleep(after)
+				}
+				return nil
+			}
+			h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Second)})
+			_, err := callHook(t.Context(), h, "prepareSubagentSpawn")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			require.Equal(t, 1, undone)
+			require.NoError(t, h.Close())
+		})
+	}
+}
+
+func TestWedgeIsKeyedByWhatTheHostSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, f := newRegistry(), newFake(allHooks)
+		f.info.AcceptedHostParams = []ce.HostParam{}
+		f.on = hangs("compact", release, nil)
+		h := resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Compact: time.Second}})
+		_, err := h.Compact(t.Context(), ce.CompactParams{SessionRef: session("a")})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, h.Status().Busy)
+		require.Len(t, r.out.lines(), 1, "an abandoned call is told")
+		require.NoError(t, h.OnSubagentEnded(t.Context(), ce.SubagentEndedParams{ChildSessionKey: "key:a"}))
+		_, err = h.PrepareSubagentSpawn(t.Context(), ce.SubagentSpawnParams{ParentSessionKey: "key:a"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"compact"}, f.seen())
+		close(release)
+		synctest.Wait()
+		require.Zero(t, h.Status().Busy)
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestLateSuccessIsDropped(t *testing.T) {
+	for _, op := range guardedOps() {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			r, f := newRegistry(), newFake(allHooks)
+			f.on = hangs(op, release, nil)
+			h := resolve(t, r, f, ce.Selection{Policy: ce.Strict, Deadline: everyDeadline(time.Second)})
+			_, err := callHook(t.Context(), h, op)
+			require.ErrorIs(t, err, context.DeadlineExceeded, op)
+			close(release)
+			synctest.Wait()
+			require.NoError(t, h.Close())
+		})
+	}
+}
+
+func TestCloseWaitsAsLongAsItsDeadlineSaysAndNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, f := newRegistry(), newFake(allHooks)
+		f.on = hangs("assemble", release, nil)
+		h := resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Assemble: time.Second, Close: 10 * time.Second}})
+		_, err := callHook(t.Context(), h, "assemble")
+		require.NoError(t, err)
+		time.AfterFunc(5*time.Second, func() { close(release) })
+		require.NoError(t, h.Close(), "it came back in time")
+
+		release = make(chan struct{})
+		f.on = func(_ context.Context, op string, _ any) error { <-release; return nil }
+		h = resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Assemble: time.Second, Close: 10 * time.Second}})
+		_, err = callHook(t.Context(), h, "assemble")
+		require.NoError(t, err)
+		start := time.Now()
+		require.Error(t, h.Close())
+		require.Less(t, time.Since(start), 11*time.Second, "the deadline is for the whole")
+		close(release)
+		synctest.Wait()
+	})
+}

@@ -2,12 +2,17 @@ package contextengine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/message"
 )
 
 func TestC15_SubstitutionTellsTheTruth(t *testing.T) {
@@ -163,4 +168,120 @@ func TestWatchStandIn(t *testing.T) {
 	f.on = fail("assemble", errBoom)
 	require.True(t, answered(), "in the same call")
 	require.True(t, answered(), "from now on")
+}
+
+func TestGoexitOfTheFallbacksFactory(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		runtime.Goexit()
+		return nil, nil
+	}))
+	h := resolve(t, r, f, ce.Selection{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = callHook(context.Background(), h, "assemble")
+	}()
+	<-done
+	_, err := callHook(t.Context(), h, "assemble")
+	var oe *ce.OpError
+	require.ErrorAs(t, err, &oe, "nobody waits for what will not come")
+	require.Empty(t, h.Status().Answering)
+}
+
+func TestCancelledFallbackIsMadeAgain(t *testing.T) {
+	r, f := newRegistry(), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		if n++; n == 1 {
+			cancel()
+			return nil, context.Canceled
+		}
+		return ce.Legacy(), nil
+	}))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(ctx, h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	got, err := h.Assemble(t.Context(), ce.AssembleParams{Messages: history[:]})
+	require.NoError(t, err)
+	require.Len(t, got.Messages, 2)
+	require.Equal(t, 2, n)
+}
+
+func TestFallbackThatIsMadeWhileTheHandleCloses(t *testing.T) {
+	r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+	f.on = fail("assemble", errBoom)
+	var h *ce.Handle
+	require.NoError(t, r.Register("legacy", "core", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+		require.NoError(t, h.Close())
+		return core, nil
+	}))
+	h = resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "assemble")
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, []string{"close"}, core.seen(), "closed by whoever came too late")
+	require.Equal(t, ce.LegacyID, h.Info().ID)
+	require.Equal(t, []string{"close"}, core.seen(), "and not made again")
+}
+
+func TestFailuresOfTheFallbackNameIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+		f.on = fail("ingest", errBoom)
+		core.on = func(ctx context.Context, op string, _ any) error {
+			if op == "assemble" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+		h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Second)})
+		_, err := callHook(t.Context(), h, "ingest")
+		require.NoError(t, err)
+		_, err = callHook(t.Context(), h, "assemble")
+		var de *ce.DeadlineError
+		require.ErrorAs(t, err, &de)
+		require.Equal(t, ce.LegacyID, de.Engine)
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestFallbacksToolsAreGuardedToo(t *testing.T) {
+	r, core := newRegistry(), newFake(allHooks)
+	core.tools = []ce.Tool{tool{"wild", func() ([]message.Block, error) { panic("tool") }}}
+	require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+	for _, id := range []string{"missing", "legacy"} {
+		h, err := r.Resolve(t.Context(), ce.Selection{Engine: id})
+		require.NoError(t, err)
+		before := len(r.Quarantines())
+		ts, err := h.Tools(t.Context(), ce.ToolsParams{})
+		require.NoError(t, err)
+		_, err = ts[0].Call(t.Context(), json.RawMessage(`{}`))
+		var pe *ce.PanicError
+		require.ErrorAs(t, err, &pe)
+		require.Len(t, r.Quarantines(), before, "the default engine is never quarantined")
+		require.NoError(t, h.Close())
+		_, err = ts[0].Call(t.Context(), nil)
+		require.ErrorIs(t, err, ce.ErrClosed)
+	}
+}
+
+func TestFallbackThatDeclinesTakesItsOwnNextStep(t *testing.T) {
+	r, f, core := newRegistry(), newFake(allHooks), newFake(allHooks)
+	f.on = fail("afterTurn", errBoom)
+	core.on = func(_ context.Context, op string, _ any) error {
+		if op == "afterTurn" {
+			return ce.ErrDeclined
+		}
+		return nil
+	}
+	require.NoError(t, r.Register("legacy", "core", factoryOf(core)))
+	h := resolve(t, r, f, ce.Selection{})
+	_, err := callHook(t.Context(), h, "afterTurn")
+	require.NoError(t, err)
+	require.Equal(t, []string{"afterTurn", "ingestBatch"}, core.seen())
 }
