@@ -104,7 +104,6 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 	if key := on.outOfPlace(method, raw); key != "" {
 		return nil, nil, w.skip(fmt.Sprintf("%s has no field %s that could be held back", method, key))
 	}
-	w.noteStale(on)
 	if on.close(method == "dispose") {
 		w.differ(differClosed)
 	}
@@ -124,7 +123,6 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 	}
 	v, err := do(withCall(ctx, c), w, on, c)
 	c.over = ctx.Err() != nil
-	w.noteStale(on)
 	if c.playing.Load() > 0 {
 		w.differ(differAbandoned)
 	}

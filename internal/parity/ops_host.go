@@ -91,7 +91,6 @@ func opHostSupport(_ context.Context, w *world, s step) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.noteStale(on)
 		info = on.handle.Info()
 	}
 	host, err := w.hostOf(s.fields["host"])
@@ -129,7 +128,6 @@ func opIsActive(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.noteStale(on)
 	return on.handle.Info().ID != ce.LegacyID, nil
 }
 

@@ -23,7 +23,6 @@ func opInfo(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.noteStale(on)
 	return infoFields(on.handle.Info()), nil
 }
 
@@ -60,7 +59,6 @@ func opGet(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.noteStale(on)
 	path := firstText(s, "path", "member", "key", "name", "prop", "property")
 	head, rest, _ := strings.Cut(path, ".")
 	if head != "info" {
@@ -150,7 +148,6 @@ func opOwnerPlugin(_ context.Context, w *world, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.noteStale(on)
 	plugin, ok := strings.CutPrefix(on.handle.Owner(), "plugin:")
 	if plugin = trimmed(plugin); !ok || plugin == "" {
 		return nil, nil

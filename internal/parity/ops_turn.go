@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -87,7 +89,7 @@ func (h *hostStep) settings(budget string) (*ce.RuntimeSettings, error) {
 	host := ce.EmbeddedHost()
 	host.ID, host.Label = referenceEmbeddedID, referenceEmbeddedLabel
 	in := ce.RuntimeSettingsInput{
-		HostName: referenceHost, ExecutionHost: host, SelectedID: h.on.handle.Info().ID, Source: ce.SourceConfigured,
+		HostName: referenceHost, ExecutionHost: host, SelectedID: h.selected(), Source: ce.SourceConfigured,
 		RequestedModel: h.text("requestedModelId", ""), ResolvedModel: h.text("modelId", ""),
 		Provider: h.text("providerId", ""), FallbackReason: h.text("fallbackReason", ""),
 		DegradedReason: h.text("degradedReason", ""),
@@ -100,15 +102,29 @@ func (h *hostStep) settings(budget string) (*ce.RuntimeSettings, error) {
 	return ce.NewRuntimeSettings(in), err
 }
 
-// stubKey marks the context of a step whose maintenance is only noted.
-type stubKey struct{}
-
-func (h *hostStep) context(ctx context.Context) context.Context {
-	if h.stub {
-		ctx = context.WithValue(ctx, stubKey{}, true)
+// selected names the engine that answers. Who that is after a quarantine is no question for the
+// handle: it would build its fallback, which the reference does when a call needs it.
+func (h *hostStep) selected() string {
+	failed := func(q ce.Quarantine) bool { return q.EngineID == h.on.selected }
+	if h.on.bare || slices.ContainsFunc(h.w.reg.Quarantines(), failed) {
+		return ce.LegacyID
 	}
-	return ctx
+	return h.on.handle.Info().ID
 }
+
+// engine is what the step is about; maintenance that is only noted is taken out of it.
+func (h *hostStep) engine() ce.ContextEngine {
+	if h.stub {
+		return unmaintained{h.on.handle}
+	}
+	return h.on.handle
+}
+
+// unmaintained is an engine without maintenance.
+type unmaintained struct{ *ce.Handle }
+
+// Hooks are those of the engine, less maintenance.
+func (u unmaintained) Hooks() ce.HookSet { return ce.HooksOf(u.Handle) &^ ce.HookMaintain }
 
 // noteMaintenance records that the host maintains now, where maintenance is only noted.
 func (h *hostStep) noteMaintenance(reason ce.MaintainReason) {
@@ -137,7 +153,7 @@ func opHostBootstrap(ctx context.Context, w *world, s step) (any, error) {
 	if boundary == ce.BoundaryNew {
 		w.differ(differBootstrap)
 	}
-	if _, err := turn.Bootstrap(h.context(ctx), h.on.handle, h.session, turn.Beginning{Boundary: boundary, Settings: settings}); err != nil {
+	if _, err := turn.Bootstrap(ctx, h.engine(), h.session, turn.Beginning{Boundary: boundary, Settings: settings}); err != nil {
 		w.warn()
 		return nil, nil
 	}
@@ -196,7 +212,7 @@ func opHostFinalize(ctx context.Context, w *world, s step) (any, error) {
 	if err := r.misfit("finalize params"); err != nil {
 		return nil, err
 	}
-	done := turn.Finish(h.context(ctx), h.on.handle, h.session, end)
+	done := turn.Finish(ctx, h.engine(), h.session, end)
 	if done.Err == nil && !end.Failed {
 		h.noteMaintenance(ce.MaintainTurn)
 	}
@@ -262,7 +278,11 @@ func (l *hostLines) Enabled(_ context.Context, level slog.Level) bool { return l
 
 // Handle counts the line.
 func (l *hostLines) Handle(_ context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn {
+	switch {
+	case r.Level >= slog.LevelWarn && strings.HasPrefix(r.Message, "maintenance"):
+		l.w.note("warn", renderLine(r)) // maintenance logs by itself
+		return nil
+	case r.Level >= slog.LevelWarn:
 		l.w.warn()
 		return nil
 	}

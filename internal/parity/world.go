@@ -94,6 +94,16 @@ func (w *world) noteStale(r *resolvedEngine) {
 	}
 }
 
+// noteStaleOf is noteStale for the engine that a step asks for something that depends on it.
+func (w *world) noteStaleOf(s step) {
+	if slices.Contains([]string{"members", "same", "rollback", "callDetached"}, s.op) {
+		return
+	}
+	if r, err := w.engine(s.text("on")); err == nil {
+		w.noteStale(r)
+	}
+}
+
 // runScenario runs one scenario and says what came of it.
 func runScenario(ctx context.Context, sc *scenario) (outcome, error) {
 	if word := sc.strange(); word != "" {
@@ -168,7 +178,9 @@ func (w *world) step(ctx context.Context, ops map[string]opFunc, n int, s step) 
 
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
+	w.noteStaleOf(s)
 	v, err := do(ctx, w, s)
+	w.noteStaleOf(s)
 	if inspects(s.op) && w.requests() > 0 {
 		w.differ(differFull) // the reference asks nobody
 	}
