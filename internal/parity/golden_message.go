@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -55,28 +56,31 @@ func goldenRepairPairs(in json.RawMessage) (any, error) {
 	}, nil
 }
 
-// lostResults counts the results that are gone: those behind a call that is still there and has
-// their id, and those that never had one. Results that went with their call are not counted.
+// lostResults counts the results that are gone: those that repeat one of a call before them, and
+// those that have no call. The first results of a call went with it when it is gone itself.
 func lostResults(before, after []message.Message) (duplicates, orphans int) {
-	had, has, kept := callIDs(before), callIDs(after), map[string]int{}
+	has, kept := callIDs(after), map[string]int{}
 	for _, m := range after {
 		if m.Role == message.RoleToolResult && !message.IsMissingResult(m) {
 			kept[resultName(&m)]++
 		}
 	}
-	called := map[string]bool{}
+	called, latest, went := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range before {
 		m := &before[i]
-		for call := range m.ToolCalls() {
-			called[call.ID] = true
+		if ids := callIDs(before[i : i+1]); len(ids) > 0 {
+			latest, went = ids, map[string]bool{}
+			maps.Copy(called, ids)
 		}
-		switch name := resultName(m); {
+		switch id, name := m.ToolCallID, resultName(m); {
 		case m.Role != message.RoleToolResult:
 		case kept[name] > 0:
 			kept[name]--
-		case called[m.ToolCallID] && has[m.ToolCallID]:
+		case called[id] && has[id], latest[id] && went[id]:
 			duplicates++
-		case !had[m.ToolCallID] || !called[m.ToolCallID]:
+		case latest[id]:
+			went[id] = true
+		default:
 			orphans++
 		}
 	}

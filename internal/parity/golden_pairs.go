@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -43,46 +42,59 @@ func readRepairPairs(in json.RawMessage, want any) (any, any, error) {
 	return got, want, nil
 }
 
-// wantedPairing is the rule by which two repairs differ; "" when there is none.
+// wantedPairing is the rule by which two repairs differ, the last of several; "" when what the
+// rules allow does not make them equal.
 func wantedPairing(before []message.Message, ours, theirs map[string]any) string {
 	a, b := shallow(ours), shallow(theirs)
-	rule := ""
-	if a["same"] == true && b["same"] == false {
-		rule = "same list"
-		a["same"], a["moved"] = b["same"], b["moved"]
-	}
-	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-		return rule
-	}
-	if moved := resultsOfEarlier(before); moved > 0 && countIn(b["droppedDuplicateCount"])-countIn(a["droppedDuplicateCount"]) == moved {
-		a["droppedDuplicateCount"] = b["droppedDuplicateCount"]
-		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-			return "moved is not repeated"
+	for _, r := range [...]struct {
+		rule  string
+		allow func() bool
+	}{
+		{"same list", func() bool { return sameAsTheirs(a, b) }},
+		{"moved is not repeated", func() bool { return withMovedCount(before, a, b) }},
+		{"calls without an id", func() bool { return withoutNameless(a, b) }},
+		{"id of a result", func() bool { return withoutFilledIDs(before, a, b) }},
+		{"direct order", func() bool { return inAnyOrder(before, a, b) }},
+	} {
+		if r.allow() && compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
+			return r.rule
 		}
-	}
-	if n := withoutNameless(a); n > 0 {
-		a["same"], a["moved"] = b["same"], b["moved"]
-		if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-			return "calls without an id"
-		}
-	}
-	if withoutFilledIDs(before, a, b) && compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-		return "id of a result"
-	}
-	listA, _ := a["messages"].([]any)
-	listB, _ := b["messages"].([]any)
-	if reflect.DeepEqual(listA, listB) || !keepsDirectOrder(before, listA) {
-		return ""
-	}
-	a["messages"], b["messages"] = inCallOrder(listA), inCallOrder(listB)
-	if compareGolden(mustJSON(b), mustJSON(a), nil) == "" {
-		return "direct order"
 	}
 	return ""
 }
 
+// sameAsTheirs is for a list that was well formed, of which the reference makes another one.
+func sameAsTheirs(a, b map[string]any) bool {
+	if a["same"] != true || b["same"] != false {
+		return false
+	}
+	a["same"], a["moved"] = b["same"], b["moved"]
+	return true
+}
+
+// withMovedCount is for results that the reference finds again where they were.
+func withMovedCount(before []message.Message, a, b map[string]any) bool {
+	more := countIn(b["droppedDuplicateCount"]) - countIn(a["droppedDuplicateCount"])
+	if more <= 0 || more > resultsOfEarlier(before) {
+		return false
+	}
+	a["droppedDuplicateCount"] = b["droppedDuplicateCount"]
+	return true
+}
+
+// inAnyOrder is for results that stand directly behind their message and keep their order.
+func inAnyOrder(before []message.Message, a, b map[string]any) bool {
+	listA, _ := a["messages"].([]any)
+	listB, _ := b["messages"].([]any)
+	if !keepsDirectOrder(before, listA) {
+		return false
+	}
+	a["messages"], b["messages"] = inCallOrder(listA), inCallOrder(listB)
+	return true
+}
+
 // withoutNameless takes the stand-ins for calls without an id off a result.
-func withoutNameless(a map[string]any) int {
+func withoutNameless(a, b map[string]any) bool {
 	list, _ := a["messages"].([]any)
 	kept := []any{}
 	for _, v := range list {
@@ -91,10 +103,12 @@ func withoutNameless(a map[string]any) int {
 		}
 	}
 	n := len(list) - len(kept)
-	if n > 0 {
-		a["messages"], a["added"] = kept, json.Number(strconv.Itoa(countIn(a["added"])-n))
+	if n == 0 {
+		return false
 	}
-	return n
+	a["messages"], a["added"] = kept, json.Number(strconv.Itoa(countIn(a["added"])-n))
+	a["same"], a["moved"] = b["same"], b["moved"]
+	return true
 }
 
 // withoutFilledIDs puts their ids where results had none under the usual name, and what follows
@@ -175,25 +189,35 @@ func resultsOfEarlier(ms []message.Message) int {
 	return n
 }
 
-// keepsDirectOrder reports whether the results of a list stand in the order in which they came
-// right behind their message.
+// keepsDirectOrder reports whether the results of each run of a list that came right behind
+// their message stand in the order in which they came.
 func keepsDirectOrder(before []message.Message, after []any) bool {
-	var came, stand []string
-	direct := map[string]bool{}
+	came := map[int]int{} // positions, by time
 	for i, m := range before {
-		if m.Role == message.RoleToolResult && i > 0 && (before[i-1].Role == message.RoleToolResult || before[i-1].Role == message.RoleAssistant) {
-			came = append(came, m.ToolCallID)
-			direct[m.ToolCallID] = true
+		direct := i > 0 && m.Role == message.RoleToolResult
+		for k := i - 1; direct && k >= 0 && before[k].Role != message.RoleAssistant; k-- {
+			direct = before[k].Role == message.RoleToolResult
+		}
+		if direct && !m.Timestamp.IsZero() {
+			came[int(m.Timestamp.UnixMilli())] = i
 		}
 	}
+	last := -1
 	for _, v := range after {
+		if !isResult(v) {
+			last = -1
+			continue
+		}
 		m, _ := v.(map[string]any)
-		if id, _ := m["id"].(string); m["role"] == string(message.RoleToolResult) && direct[id] && m["synthetic"] != true {
-			stand = append(stand, id)
+		at, ok := came[countIn(m["ts"])]
+		if ok && at < last {
+			return false
+		}
+		if ok {
+			last = at
 		}
 	}
-	came = slices.DeleteFunc(came, func(id string) bool { return !slices.Contains(stand, id) })
-	return len(stand) > 0 && slices.Equal(slices.Compact(came), slices.Compact(stand))
+	return true
 }
 
 // inCallOrder sorts each run of results.
