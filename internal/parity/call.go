@@ -195,6 +195,20 @@ func (r *resolvedEngine) outOfPlace(method string, params object) string {
 type signalState struct {
 	reason error
 	cancel context.CancelCauseFunc
+	after  time.Duration // the signal fires so long after the first script is reached; 0: not by itself
+
+	once  sync.Once
+	timer *time.Timer
+}
+
+// arm starts the timer, the first time. The reference reaches a script as soon as a call is
+// made; here other work may come in between.
+func (s *signalState) arm() *time.Timer {
+	if s == nil || s.after == 0 {
+		return nil
+	}
+	s.once.Do(func() { s.timer = time.AfterFunc(s.after, s.abort) })
+	return s.timer
 }
 
 // abort fires the signal; without one it does nothing.
@@ -218,8 +232,8 @@ func withSignal(ctx context.Context, w *world, v any) (context.Context, *signalS
 		return ctx, s, release
 	}
 	if ms, ok := intOf(o["afterMs"]); ok && o["abort"] != "never" {
-		t := time.AfterFunc(time.Duration(ms)*time.Millisecond, s.abort)
-		return ctx, s, func() { t.Stop(); release() }
+		s.after = time.Duration(ms) * time.Millisecond
+		return ctx, s, func() { s.arm().Stop(); release() }
 	}
 	return ctx, s, release
 }

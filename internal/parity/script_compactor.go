@@ -23,6 +23,7 @@ func opRuntimeCompactor(_ context.Context, w *world, s step) (any, error) {
 
 // CompactSession plays the script and records what it was asked.
 func (c *scriptedCompactor) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
+	callFrom(ctx).signal.arm()
 	c.w.mu.Lock()
 	c.w.runtimeCompactor = append(c.w.runtimeCompactor, plain(c.w.compactFields(p)))
 	c.w.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 // perform runs the script of a method: the value to return, or the error.
 func (e *scriptedEngine) perform(ctx context.Context, method string, typed object) (any, error) {
 	c := callFrom(ctx)
+	c.signal.arm()
 	c.playing.Add(1)
 	defer c.playing.Add(-1)
 	params := c.params(method, typed)
