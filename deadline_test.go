@@ -211,6 +211,25 @@ func (s slowCompactor) CompactSession(context.Context, ce.CompactParams) (ce.Com
 	return ce.CompactResult{OK: true}, nil
 }
 
+// A compaction that took too long is held against nobody, however many Handles are
+// around the engine.
+func TestMissedCompactionOfANestedHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f := newRegistry(), newFake(allHooks)
+		f.on = func(ctx context.Context, _ string, _ any) error { <-ctx.Done(); return ctx.Err() }
+		inner := resolve(t, r, f, ce.Selection{Deadline: ce.Deadlines{Compact: time.Second}})
+		require.NoError(t, r.Register("outer", "plugin:outer", factoryOf(inner)))
+		outer, err := r.Resolve(t.Context(), ce.Selection{Engine: "outer"})
+		require.NoError(t, err)
+		_, err = callHook(t.Context(), outer, "compact")
+		var missed *ce.DeadlineError
+		require.ErrorAs(t, err, &missed)
+		require.Equal(t, "x", missed.Engine)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Empty(t, r.Quarantines())
+	})
+}
+
 // The built-in engine misses no deadline because the machine is busy.
 func TestLegacyNeedsNoDeadline(t *testing.T) {
 	var d ce.Deadlines

@@ -100,16 +100,13 @@ func failed[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P, err e
 	if err == ErrDeclined && k.optional {
 		return r, err
 	}
-	missed := false
-	if own, ok := err.(ownDeadline); ok {
-		err, missed = own.DeadlineError, true
-	}
+	_, missed := err.(ownDeadline)
 	fault := examine(ctx, err)
 	if fault.cancelled && !missed {
 		return r, fault.err
 	}
 	wrapped := h.wrap(k.op, fault.err)
-	if h.main.isDefault || k.spares && missed {
+	if h.main.isDefault || k.spares && isMissed(fault.err, k.op) {
 		return r, wrapped
 	}
 	strict := h.sel.Policy == Strict
@@ -146,11 +143,9 @@ func fallBack[P, R any](ctx context.Context, h *Handle, k *hook[P, R], p *P) (r 
 		return r, nil
 	}
 	var zero R
-	if own, ok := err.(ownDeadline); ok {
-		return zero, h.wrap(k.op, own.DeadlineError)
-	}
+	_, missed := err.(ownDeadline)
 	fault := examine(ctx, err)
-	if fault.cancelled {
+	if fault.cancelled && !missed {
 		return zero, fault.err
 	}
 	return zero, h.wrap(k.op, fault.err)
@@ -280,9 +275,19 @@ func unwind[R any](in *instance, running *runningCall, done <-chan outcome[R]) (
 	return <-done, true // it ended this very moment
 }
 
-// ownDeadline is a deadline that the guard itself saw missed: unlike the exported
-// error, an engine cannot return it.
+// ownDeadline is a deadline that a guard itself saw missed: unlike the exported error,
+// an engine cannot make one. It passes on those of a Handle that it calls.
 type ownDeadline struct{ *DeadlineError }
+
+// Unwrap returns the exported error.
+func (o ownDeadline) Unwrap() error { return o.DeadlineError }
+
+// isMissed reports whether a guard, this one or that of a Handle behind it, saw the
+// deadline of op missed.
+func isMissed(err error, op string) bool {
+	var own ownDeadline
+	return errors.As(err, &own) && own.Op == op
+}
 
 // errGoexit stands for a call whose goroutine ended without returning.
 var errGoexit = errors.New("engine ended its goroutine")
