@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -88,20 +89,21 @@ func TestEventsClassifyFailures(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			var kept notebook
-			h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
-				o.Observer = &kept
-				o.Selection.Deadline = ce.Deadlines{Compact: 20 * time.Millisecond}
-				p.Fail("compact", fault)
-			}, hosttest.Reply("ok"))
-			_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
-			require.NoError(t, err)
-			_, err = h.Compact(t.Context(), ref("s"), "")
-			require.NoError(t, err)
-			require.Equal(t, []string{"compact " + want}, kept.reasons(host.OutcomeFailed))
-			for _, e := range kept.events {
-				require.Equal(t, e.Outcome == host.OutcomeFailed, e.Err != nil)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				var kept notebook
+				h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+					o.Observer = &kept
+					p.Fail("compact", fault)
+				}, hosttest.Reply("ok"))
+				_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+				require.NoError(t, err)
+				_, err = h.Compact(t.Context(), ref("s"), "")
+				require.NoError(t, err)
+				require.Equal(t, []string{"compact " + want}, kept.reasons(host.OutcomeFailed))
+				for _, e := range kept.events {
+					require.Equal(t, e.Outcome == host.OutcomeFailed, e.Err != nil)
+				}
+			})
 		})
 	}
 	t.Run("strict", func(t *testing.T) {
@@ -117,13 +119,15 @@ func TestEventsClassifyFailures(t *testing.T) {
 	})
 	t.Run("aborted", func(t *testing.T) {
 		t.Parallel()
-		var kept notebook
-		h, _, _ := setUp(t, 0, func(_ *probe, o *host.Options) { o.Observer = &kept }, hosttest.Hang())
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(10*time.Millisecond, cancel)
-		_, err := h.Run(ctx, ref("s"), message.User("x"), nil)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, []string{"model cancelled"}, kept.reasons(host.OutcomeFailed))
+		synctest.Test(t, func(t *testing.T) {
+			var kept notebook
+			h, _, _ := setUp(t, 0, func(_ *probe, o *host.Options) { o.Observer = &kept }, hosttest.Hang())
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			_, err := h.Run(ctx, ref("s"), message.User("x"), nil)
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, []string{"model cancelled"}, kept.reasons(host.OutcomeFailed))
+		})
 	})
 }
 

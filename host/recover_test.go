@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,41 +46,42 @@ func TestSpec01_15_10_OverflowLoop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var asked []ce.CompactParams
-			var steps []hosttest.Step
-			for range tc.refusals {
-				steps = append(steps, hosttest.Fail(errRefused))
-			}
-			h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
-				o.Models, o.Uncalibrated = ten, true
-				o.Selection.Deadline = ce.Deadlines{Compact: 50 * time.Millisecond}
-				p.About.OwnsCompaction = true
-				p.OnCompact = func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
-					asked = append(asked, q)
-					return tc.compact(ctx, len(asked))
+			synctest.Test(t, func(t *testing.T) {
+				var asked []ce.CompactParams
+				var steps []hosttest.Step
+				for range tc.refusals {
+					steps = append(steps, hosttest.Fail(errRefused))
 				}
-			}, append(steps, hosttest.Reply("ok"))...)
-			out, err := h.Run(t.Context(), ref("s"), message.User("hello"), nil)
-			require.Len(t, asked, tc.attempts)
-			for _, q := range asked {
-				require.True(t, q.Force)
-				require.Equal(t, ce.TriggerOverflow, q.Trigger)
-				require.Equal(t, ce.GoalBudget, q.Goal)
-				require.Equal(t, 8_000, q.TokenBudget, "the budget of the precheck, not the window")
-				require.Equal(t, 12_000, q.CurrentTokens, "what the provider counted")
-				require.EqualValues(t, ce.CodeContextOverflow, *q.Settings.Diagnostics.DegradedReason)
-			}
-			require.Nil(t, h.Status(ref("s")).Engine.Quarantine, "nobody is blamed")
-			if !tc.fails {
-				require.NoError(t, err)
-				require.Equal(t, "ok", out.Reply.Text())
-				return
-			}
-			var over *host.OverflowError
-			require.ErrorAs(t, err, &over)
-			require.ErrorIs(t, over, errRefused)
-			require.Equal(t, "compact", over.Steps[0].Step)
-			require.NotEmpty(t, over.Steps[0].Outcome)
+				h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+					o.Models, o.Uncalibrated = ten, true
+					p.About.OwnsCompaction = true
+					p.OnCompact = func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+						asked = append(asked, q)
+						return tc.compact(ctx, len(asked))
+					}
+				}, append(steps, hosttest.Reply("ok"))...)
+				out, err := h.Run(t.Context(), ref("s"), message.User("hello"), nil)
+				require.Len(t, asked, tc.attempts)
+				for _, q := range asked {
+					require.True(t, q.Force)
+					require.Equal(t, ce.TriggerOverflow, q.Trigger)
+					require.Equal(t, ce.GoalBudget, q.Goal)
+					require.Equal(t, 8_000, q.TokenBudget, "the budget of the precheck, not the window")
+					require.Equal(t, 12_000, q.CurrentTokens, "what the provider counted")
+					require.EqualValues(t, ce.CodeContextOverflow, *q.Settings.Diagnostics.DegradedReason)
+				}
+				require.Nil(t, h.Status(ref("s")).Engine.Quarantine, "nobody is blamed")
+				if !tc.fails {
+					require.NoError(t, err)
+					require.Equal(t, "ok", out.Reply.Text())
+					return
+				}
+				var over *host.OverflowError
+				require.ErrorAs(t, err, &over)
+				require.ErrorIs(t, over, errRefused)
+				require.Equal(t, "compact", over.Steps[0].Step)
+				require.NotEmpty(t, over.Steps[0].Outcome)
+			})
 		})
 	}
 }
