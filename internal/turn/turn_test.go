@@ -96,86 +96,86 @@ func TestBootstrapOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			e := &full{fail: tt.fail}
+			_, err := turn.Bootstrap(t.Context(), e, session(), turn.Beginning{Boundary: ce.BoundaryNew})
+			require.ErrorIs(t, err, tt.err)
+			require.Equal(t, tt.want, e.calls)
+		})
+	}
+	_, err := turn.Bootstrap(t.Context(), &bare{}, session(), turn.Beginning{})
+	require.NoError(t, err)
+}
+
+// An engine that no guard watches is held to the contract as well.
+func TestX8_NilResult(t *testing.T) {
+	t.Parallel()
+	e := &bare{assemble: func(ce.AssembleParams) (ce.AssembleResult, error) { return ce.AssembleResult{}, nil }}
+	_, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{Messages: []message.Message{message.User("a")}})
+	var broken *ce.ContractError
+	require.ErrorAs(t, err, &broken)
+	res, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{})
+	require.NoError(t, err)
+	require.Empty(t, res.Messages)
+}
+
+func keyed(key string, m message.Message) message.Message {
+	m.Key = key
+	return m
+}
+
+func TestAssembleHidesAndReveals(t *testing.T) {
+	t.Parallel()
+	note := keyed("n", message.RuntimeContext(message.Text("note")))
+	in := []message.Message{keyed("a", message.User("a")), note, keyed("b", message.User("b")), keyed("n2", note)}
+	var seen []message.Message
+	e := &bare{assemble: func(p ce.AssembleParams) (ce.AssembleResult, error) {
+		seen = p.Messages
+		require.Equal(t, len(p.Messages), cap(p.Messages), "clipped")
+		require.Equal(t, "/w", p.Runtime.Cwd)
+		return ce.AssembleResult{Messages: p.Messages[1:]}, nil
+	}}
+	res, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{Messages: in})
+	require.NoError(t, err)
+	require.Len(t, seen, 2)
+	require.Len(t, res.Messages, 2, "the note behind what the engine left out went with it")
+	require.Equal(t, "b", res.Messages[0].Key)
+	require.True(t, message.IsRuntimeContext(res.Messages[1]))
+}
+
+// Unchanged input comes back as the same slice through the pass-through engine.
+func TestX14_SameSlice(t *testing.T) {
+	t.Parallel()
+	in := []message.Message{message.User("a"), message.User("b")}
+	res, err := turn.Assemble(t.Context(), ce.Legacy(), session(), ce.AssembleParams{Messages: in})
+	require.NoError(t, err)
+	require.Same(t, &in[0], &res.Messages[0])
+}
+
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	note := message.RuntimeContext(message.Text("note"))
+	all := []message.Message{message.User("old"), note, message.User("new"), note, message.Assistant(message.Text("x"))}
+	tests := []struct {
+		name      string
+		end       turn.Ending
+		fail      map[string]error
+		calls     []string
+		delivered bool
+		newOnes   int
+	}{
+		{name: "success", end: turn.Ending{Messages: all, PrePromptMessageCount: 2}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 2},
+		{name: "count beyond the end", end: turn.Ending{Messages: all, PrePromptMessageCount: 99}, calls: []string{"afterTurn", "maintain turn"}, delivered: true},
+		{name: "negative count", end: turn.Ending{Messages: all, PrePromptMessageCount: -1}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
+		{name: "failed", end: turn.Ending{Messages: all, Failed: true}},
+		{name: "failed and asked for", end: turn.Ending{Messages: all, Failed: true, DeliverFailed: true}, calls: []string{"afterTurn"}, delivered: true, newOnes: 3},
+		{name: "delivery fails", end: turn.Ending{Messages: all}, fail: map[string]error{"afterTurn": errBoom}, calls: []string{"afterTurn"}, newOnes: 3},
+		{name: "maintenance fails", end: turn.Ending{Messages: all}, fail: map[string]error{"maintain turn": errBoom}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
+		{name: "too slow", end: turn.Ending{Messages: all, Within: time.Millisecond}, fail: map[string]error{"afterTurn": context.DeadlineExceeded}, calls: []string{"afterTurn"}, newOnes: 3},
+	}
+	for _, tt := range tests {
+		t.Run("Spec01_15_08 "+tt.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				e := &full{fail: tt.fail}
-				_, err := turn.Bootstrap(t.Context(), e, session(), turn.Beginning{Boundary: ce.BoundaryNew})
-				require.ErrorIs(t, err, tt.err)
-				require.Equal(t, tt.want, e.calls)
-			})
-		}
-		_, err := turn.Bootstrap(t.Context(), &bare{}, session(), turn.Beginning{})
-		require.NoError(t, err)
-	}
-
-	// An engine that no guard watches is held to the contract as well.
-	func TestX8_NilResult(t *testing.T) {
-		t.Parallel()
-		e := &bare{assemble: func(ce.AssembleParams) (ce.AssembleResult, error) { return ce.AssembleResult{}, nil }}
-		_, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{Messages: []message.Message{message.User("a")}})
-		var broken *ce.ContractError
-		require.ErrorAs(t, err, &broken)
-		res, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{})
-		require.NoError(t, err)
-		require.Empty(t, res.Messages)
-	}
-
-	func keyed(key string, m message.Message) message.Message {
-		m.Key = key
-		return m
-	}
-
-	func TestAssembleHidesAndReveals(t *testing.T) {
-		t.Parallel()
-		note := keyed("n", message.RuntimeContext(message.Text("note")))
-		in := []message.Message{keyed("a", message.User("a")), note, keyed("b", message.User("b")), keyed("n2", note)}
-		var seen []message.Message
-		e := &bare{assemble: func(p ce.AssembleParams) (ce.AssembleResult, error) {
-			seen = p.Messages
-			require.Equal(t, len(p.Messages), cap(p.Messages), "clipped")
-			require.Equal(t, "/w", p.Runtime.Cwd)
-			return ce.AssembleResult{Messages: p.Messages[1:]}, nil
-		}}
-		res, err := turn.Assemble(t.Context(), e, session(), ce.AssembleParams{Messages: in})
-		require.NoError(t, err)
-		require.Len(t, seen, 2)
-		require.Len(t, res.Messages, 2, "the note behind what the engine left out went with it")
-		require.Equal(t, "b", res.Messages[0].Key)
-		require.True(t, message.IsRuntimeContext(res.Messages[1]))
-	}
-
-	// Unchanged input comes back as the same slice through the pass-through engine.
-	func TestX14_SameSlice(t *testing.T) {
-		t.Parallel()
-		in := []message.Message{message.User("a"), message.User("b")}
-		res, err := turn.Assemble(t.Context(), ce.Legacy(), session(), ce.AssembleParams{Messages: in})
-		require.NoError(t, err)
-		require.Same(t, &in[0], &res.Messages[0])
-	}
-
-	func TestFinish(t *testing.T) {
-		t.Parallel()
-		note := message.RuntimeContext(message.Text("note"))
-		all := []message.Message{message.User("old"), note, message.User("new"), note, message.Assistant(message.Text("x"))}
-		tests := []struct {
-			name      string
-			end       turn.Ending
-			fail      map[string]error
-			calls     []string
-			delivered bool
-			newOnes   int
-		}{
-			{name: "success", end: turn.Ending{Messages: all, PrePromptMessageCount: 2}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 2},
-			{name: "count beyond the end", end: turn.Ending{Messages: all, PrePromptMessageCount: 99}, calls: []string{"afterTurn", "maintain turn"}, delivered: true},
-			{name: "negative count", end: turn.Ending{Messages: all, PrePromptMessageCount: -1}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
-			{name: "failed", end: turn.Ending{Messages: all, Failed: true}},
-			{name: "failed and asked for", end: turn.Ending{Messages: all, Failed: true, DeliverFailed: true}, calls: []string{"afterTurn"}, delivered: true, newOnes: 3},
-			{name: "delivery fails", end: turn.Ending{Messages: all}, fail: map[string]error{"afterTurn": errBoom}, calls: []string{"afterTurn"}, newOnes: 3},
-			{name: "maintenance fails", end: turn.Ending{Messages: all}, fail: map[string]error{"maintain turn": errBoom}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
-			{name: "too slow", end: turn.Ending{Messages: all, Within: time.Millisecond}, fail: map[string]error{"afterTurn": context.DeadlineExceeded}, calls: []string{"afterTurn"}, newOnes: 3},
-		}
-		for _, tt := range tests {
-			t.Run("Spec01_15_08 "+tt.name, func(t *testing.T) {
-				t.Parallel()
 				e := &full{fail: tt.fail}
 				done := turn.Finish(t.Context(), e, session(), tt.end)
 				require.Equal(t, tt.delivered, done.Delivered)
