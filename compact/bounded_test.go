@@ -195,15 +195,24 @@ func TestFailingCommitLeavesTheLogAsItWas(t *testing.T) {
 	before := dump(t, log)
 	open := &atomic.Int32{}
 	after := false
+	script := compact.Scripted(compact.Reply{Text: "The migration locks tables."})
 	c := compactor(t, faulty{store, open, broken}, &compact.Options{
-		KeepRecent: 800, Summarizer: brief(),
+		KeepRecent: 800, Summarizer: script,
 		After: func(context.Context, compact.Cycle, ce.CompactDetails) { after = true },
 	})
-	res, err := c.CompactSession(t.Context(), manual())
+	p := manual()
+	p.Force = false
+	for range 3 {
+		res, err := c.CompactSession(t.Context(), p)
+		require.ErrorIs(t, err, broken)
+		require.False(t, res.OK || res.Compacted || after)
+		require.Zero(t, open.Load())
+		require.Equal(t, before, dump(t, log))
+		require.Equal(t, 2, len(script.Requests()), "no other summary is paid for in the same turn")
+	}
+	_, err := c.CompactSession(t.Context(), manual())
 	require.ErrorIs(t, err, broken)
-	require.False(t, res.OK || res.Compacted || after)
-	require.Zero(t, open.Load())
-	require.Equal(t, before, dump(t, log))
+	require.Equal(t, 4, len(script.Requests()))
 }
 
 // limited answers as providers do, half a sentence at first where cut says so.

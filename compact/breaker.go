@@ -35,6 +35,7 @@ type sessionRecord struct {
 	// failed is the result of the last compaction if it failed, in the turn that it names.
 	failed     *ce.CompactResult
 	failedTurn string
+	failedErr  error // why it could not read or store, instead of a result
 	// flushed names the cycle whose memory was flushed, attempts counts failures in it.
 	flushed, flushing string
 	attempts          int
@@ -86,25 +87,26 @@ func (m *memory) session(id string) *sessionRecord {
 	return r
 }
 
-// failedIn returns the result of a compaction that failed in the same turn.
-func (m *memory) failedIn(session, turn string) (ce.CompactResult, bool) {
+// failedIn returns what came of a compaction that failed in the same turn: its result or
+// its error; neither when none failed.
+func (m *memory) failedIn(session, turn string) (*ce.CompactResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.sessions[session]
-	if r == nil || r.failed == nil || r.failedTurn != turn {
-		return ce.CompactResult{}, false
+	if r == nil || r.failedTurn != turn {
+		return nil, nil
 	}
-	return *r.failed, true
+	return r.failed, r.failedErr
 }
 
 // ended records how a compaction ended.
-func (m *memory) ended(session, turn string, res ce.CompactResult) {
+func (m *memory) ended(session, turn string, res ce.CompactResult, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.session(session)
-	r.failed, r.failedTurn = nil, ""
-	if !res.OK {
-		r.failed, r.failedTurn = &res, turn
+	r.failed, r.failedTurn, r.failedErr = nil, turn, err
+	if !res.OK && err == nil {
+		r.failed = &res
 	}
 }
 

@@ -133,6 +133,12 @@ func (c *Compactor) compact(ctx context.Context, log transcript.Log, p ce.Compac
 	if res, stop := r.decline(); stop {
 		return res, nil
 	}
+	switch res, err := r.failedBefore(); {
+	case err != nil:
+		return ce.CompactResult{}, err
+	case res != nil:
+		return *res, nil
+	}
 	if res, stop := r.begin(ctx); stop {
 		return res, nil
 	}
@@ -140,10 +146,12 @@ func (c *Compactor) compact(ctx context.Context, log transcript.Log, p ce.Compac
 		return ce.CompactResult{}, context.Cause(ctx)
 	}
 	res, err := r.summarise(ctx)
+	if err == nil || ctx.Err() == nil { // what the caller ended did not fail
+		c.memory.ended(r.session(), r.turn, res, err)
+	}
 	if err != nil {
 		return res, err
 	}
-	c.memory.ended(r.session(), r.turn, res)
 	if res.Compacted && c.s.After != nil {
 		err := c.s.hook(ctx, func(ctx context.Context) error {
 			c.s.After(ctx, r.cycle(), *res.Result)
@@ -198,13 +206,24 @@ func (r *run) decline() (ce.CompactResult, bool) {
 	if r.plan.Reason != "" {
 		return harmless(r.plan.Reason), true
 	}
-	if !r.p.Force {
-		if res, again := r.c.memory.failedIn(r.session(), r.turn); again {
-			res.Detail += " It is not tried again in this turn unless it is forced."
-			return res, true
-		}
-	}
 	return ce.CompactResult{}, false
+}
+
+// failedBefore answers in a turn in which a compaction has failed already; nil: none has.
+func (r *run) failedBefore() (*ce.CompactResult, error) {
+	if r.p.Force {
+		return nil, nil
+	}
+	failed, err := r.c.memory.failedIn(r.session(), r.turn)
+	if err != nil {
+		return nil, fmt.Errorf("not tried again in this turn unless it is forced: %w", err)
+	}
+	if failed == nil {
+		return nil, nil
+	}
+	res := *failed
+	res.Detail += " It is not tried again in this turn unless it is forced."
+	return &res, nil
 }
 
 // fits reports whether a trigger that only watches the size has no reason to act. A

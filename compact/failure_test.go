@@ -183,8 +183,10 @@ func TestC10_PartsThatGetNoShorter(t *testing.T) {
 	before := dump(t, log)
 	verbose := &probe{Summarizer: compact.Scripted(compact.Reply{Text: strings.Repeat("It went on and on, step by step. ", 4_000)}), window: 16_000}
 	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: verbose, Breaker: compact.Breaker{Failures: 1}})
+	p := manual()
+	p.Force = false
 	for range 2 {
-		res, err := c.CompactSession(t.Context(), manual())
+		res, err := c.CompactSession(t.Context(), p)
 		require.NoError(t, err)
 		require.Equal(t, ce.ReasonNoProgress, res.Reason, res.Detail)
 		require.Equal(t, before, dump(t, log))

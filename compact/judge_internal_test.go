@@ -85,7 +85,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory()
 	for i := range 4 * maxSessions {
 		id := strconv.Itoa(i)
-		m.ended(id, "t", failed("no_progress", nil))
+		m.ended(id, "t", failed("no_progress", nil), nil)
 		m.note(id, Breaker{Failures: 1}, true, time.Now())
 	}
 	require.LessOrEqual(t, len(m.sessions), maxSessions)
