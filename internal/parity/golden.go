@@ -95,10 +95,12 @@ func goldenCommand(files []string, w io.Writer) error {
 		return errors.New("golden: no files named")
 	}
 	count := map[verdict]int{}
+	var bad error
 	for _, path := range files {
 		outcomes, err := runGoldenFile(path)
 		if err != nil {
-			return err
+			bad = errors.Join(bad, err)
+			continue
 		}
 		for _, o := range outcomes {
 			count[o.Verdict]++
@@ -108,10 +110,10 @@ func goldenCommand(files []string, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n",
 		count[verdictPassed], count[verdictFailed], count[verdictSkipped])
-	if count[verdictFailed] > 0 {
+	if bad == nil && count[verdictFailed] > 0 {
 		return errDifferences
 	}
-	return nil
+	return bad
 }
 
 func printGolden(w io.Writer, o goldenOutcome) {
