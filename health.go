@@ -40,8 +40,8 @@ const (
 // FileHealth keeps quarantine records in dir, one file per process, written
 // atomically and bounded. Files of processes that ended are ignored, and so are
 // files that were not refreshed for an hour: a registry refreshes its own when a
-// quarantined engine is resolved or called, at most once a minute. The folder is
-// made when needed.
+// quarantined engine is resolved or called, at most once a minute. What is a day old
+// is removed. The folder is made when needed.
 func FileHealth(dir string) HealthStore { return fileHealth{healthfile.New(dir, nil)} }
 
 type fileHealth struct{ dir *healthfile.Dir }

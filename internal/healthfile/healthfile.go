@@ -27,8 +27,11 @@ const (
 	MaxAge = time.Hour
 	// maxFileSize bounds what is read of one file, in bytes.
 	maxFileSize = 1 << 20
-	// maxFiles bounds how many files List reads.
+	// maxFiles bounds how many files List reads: the ones written last.
 	maxFiles = 256
+	// leftoverAge is how old a file must be to be removed: no process has refreshed it
+	// for so long, even one on another machine whose clock is off by hours.
+	leftoverAge = 24 * time.Hour
 
 	schemaVersion = 1
 	suffix        = ".quarantine.json"
@@ -53,6 +56,7 @@ type Dir struct {
 
 	mu      sync.Mutex
 	records []Record
+	swept   bool
 }
 
 // Options are for tests: nil or zero fields mean the real thing.
@@ -147,7 +151,28 @@ func (d *Dir) write() error {
 	if err != nil {
 		return fmt.Errorf("writing health file: %w", errors.Join(err, os.Remove(tmp.Name())))
 	}
+	if !d.swept {
+		d.swept = true
+		d.sweep()
+	}
 	return nil
+}
+
+// sweep removes what processes left that ended long ago. A file that cannot be removed
+// does no harm.
+func (d *Dir) sweep() {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), suffix) || !e.Type().IsRegular() || e.Name() == d.name {
+			continue
+		}
+		if info, err := e.Info(); err == nil && d.now().Sub(info.ModTime()) > leftoverAge {
+			_ = os.Remove(filepath.Join(d.path, e.Name()))
+		}
+	}
 }
 
 // List returns the records of all live processes, one per engine, the earliest.
@@ -162,16 +187,11 @@ func (d *Dir) List(ctx context.Context) ([]Record, error) {
 		return nil, fmt.Errorf("listing health folder: %w", err)
 	}
 	earliest := make(map[string]Record)
-	files := 0
-	for _, e := range entries {
+	for _, name := range newest(entries) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if files == maxFiles || !strings.HasSuffix(e.Name(), suffix) || !e.Type().IsRegular() {
-			continue
-		}
-		files++
-		for _, r := range d.read(e.Name()) {
+		for _, r := range d.read(name) {
 			if old, ok := earliest[r.EngineID]; !ok || r.FailedAt.Before(old.FailedAt) {
 				earliest[r.EngineID] = r
 			}
@@ -188,6 +208,26 @@ func (d *Dir) List(ctx context.Context) ([]Record, error) {
 		return strings.Compare(a.EngineID, b.EngineID)
 	})
 	return out, nil
+}
+
+// newest returns the names of the files written last, so that what ended processes left
+// does not keep live ones from being read.
+func newest(entries []fs.DirEntry) []string {
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), suffix) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else it has just gone
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	names := make([]string, 0, maxFiles)
+	for _, f := range files[:min(len(files), maxFiles)] {
+		names = append(names, f.Name())
+	}
+	return names
 }
 
 // read returns the records of one file, none when it does not count.

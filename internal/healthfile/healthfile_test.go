@@ -70,6 +70,40 @@ func TestSpec01_15_17_Bounded(t *testing.T) {
 	require.Equal(t, "e0", got[0].EngineID, "the first failures stay")
 }
 
+// However many processes ended without clearing up, the live ones are seen, and what is
+// very old goes.
+func TestLeftoversHideNobody(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	for i := range 300 {
+		name := fmt.Sprintf("%03d", i)
+		foreign(t, dir, name, map[string]any{"version": 1, "pid": 1 << 30, "heartbeat": now.Add(-2 * time.Hour), "records": []healthfile.Record{record(name, i)}})
+		old := now.Add(-time.Duration(2+i%48) * time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, name+".quarantine.json"), old, old))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "note.txt"), nil, 0o600))
+	tmp := filepath.Join(dir, "9-x.quarantine.json.1.tmp")
+	require.NoError(t, os.WriteFile(tmp, nil, 0o600))
+	old := now.Add(-48 * time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "note.txt"), old, old))
+	foreign(t, dir, "zzz", map[string]any{"version": 1, "pid": 1, "host": "elsewhere", "heartbeat": now, "records": []healthfile.Record{record("live", 1)}})
+	d := healthfile.New(dir, nil)
+	got, err := d.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []healthfile.Record{record("live", 1)}, got)
+
+	require.NoError(t, os.Chtimes(tmp, old, old))
+	require.NoError(t, d.Put(t.Context(), record("mine", 2)))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Less(t, len(entries), 200)
+	require.NoFileExists(t, tmp)
+	require.FileExists(t, filepath.Join(dir, "note.txt"), "not ours")
+	got, err = d.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+}
+
 func TestReusedProcessID(t *testing.T) {
 	dir := t.TempDir()
 	host, err := os.Hostname()
