@@ -12,6 +12,7 @@
 // What it learns from is in fitrows.go: the texts of testdata/training, generated data,
 // random characters of every script, and endless repetitions. The texts of
 // testdata/corpus, on which the tests judge the result, take no part.
+// What script.go adds for long numbers takes no part in the fit.
 package main
 
 import (

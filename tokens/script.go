@@ -31,27 +31,40 @@ const (
 	// firstLead is the least leading byte of a longer character, blockSize how many bytes
 	// may follow one.
 	firstLead, blockSize = 0xc0, 64
+	// digitClass is the class of digits, of which every digitGroup make a token. Where one
+	// begins, digitGroupCost comes on top of the pair, in 1/unitsPerToken: so much that long
+	// numbers count near their exact cost, and short ones, which the pairs were fitted to, as
+	// before.
+	digitClass, digitGroup, digitGroupCost = 4, 3, 24
 	// indicLead is the leading byte whose third bytes have costs too, from thirdBytes on.
 	indicLead, thirdBytes = 0xe0, 64 * blockSize
 )
 
 // scriptTokens adds up what each character costs after the one before it. That is
 // enough to tell where tokens begin: at a blank but not after it, where the case
-// changes, every third digit, and between letters that rarely meet in words. Two things
-// need more than that: a run of blanks or signs is about one token, however long; and
-// the second byte of a character, after 0xE0 the third too, tells a rare script from the
-// one that most text with this leading byte is in.
+// changes, and between letters that rarely meet in words. Three things need more than
+// that: a run of blanks or signs is about one token, however long; every third digit of
+// a number begins one; and the second byte of a character, after 0xE0 the third too,
+// tells a rare script from the one that most text with this leading byte is in.
 func scriptTokens(s string) int {
 	if s == "" {
 		return 0
 	}
 	units, row, before := 0, uint(startClass*classCount), byte(0)
+	digits := 0 // after the first of a number
 	for i := 0; i < len(s); i++ {
 		b := s[i]
 		c := uint(byteClasses[b])
 		cost := int(pairCosts[(row|c)%(classCount*classCount)])
 		if b < utf8.RuneSelf {
-			if b == before && runCosts[b] > 0 {
+			switch {
+			case c == digitClass:
+				if row != digitClass*classCount {
+					digits = 0
+				} else if digits++; digits == digitGroup {
+					digits, cost = 0, cost+digitGroupCost
+				}
+			case b == before && runCosts[b] > 0:
 				if row == insideClass*classCount {
 					cost = int(runCosts[b])
 				}

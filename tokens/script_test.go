@@ -34,6 +34,7 @@ func accuracyCorpora(tb testing.TB) map[string]accuracyCorpus {
 	wide := func(s string) accuracyCorpus { return accuracyCorpus{s, 0.90, 1.80} }
 	out := map[string]accuracyCorpus{
 		"json":   narrow(jsonCorpus(tb)),
+		"digits": narrow(numbersCorpus(rng)),
 		"emoji":  wide(emojiCorpus(rng)),
 		"base64": wide(base64.StdEncoding.EncodeToString(raw)),
 		"hex":    wide(hex.EncodeToString(raw)),
@@ -62,6 +63,16 @@ func jsonCorpus(tb testing.TB) string {
 		require.NoError(tb, err)
 		b.Write(row)
 		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// numbersCorpus is what vectors, identifiers and measurements look like in JSON.
+func numbersCorpus(rng *rand.Rand) string {
+	var b strings.Builder
+	for range 1500 {
+		fmt.Fprintf(&b, `{"id":%d,"at":%d,"v":[%.6f,%.3f, %d],"n":"\u%04x\u%04x"},`+"\n", rng.IntN(1<<40), 1_772_971_215_080+rng.IntN(1<<33),
+			rng.Float64()*2-1, rng.NormFloat64()*100, rng.IntN(1<<(1+rng.IntN(40))), 0x430+rng.IntN(32), 0x4e00+rng.IntN(5000))
 	}
 	return b.String()
 }
