@@ -226,12 +226,16 @@ func identity(m *message.Message) string {
 	return "call " + m.ToolCallID + " " + at + " " + fingerprint(m)
 }
 
-// fingerprint is a short hash over the blocks of a message, the same in every process.
+// fingerprint is a short hash over the blocks of a message, the same in every process. It
+// has no images: they may have become a text meanwhile.
 func fingerprint(m *message.Message) string {
 	h := fnv.New64a()
 	for i := range m.Content {
 		b := &m.Content[i]
-		for _, s := range []string{string(b.Type), b.Text, b.Data} {
+		if b.Type == message.BlockImage || b.Text == SeenImageText {
+			continue
+		}
+		for _, s := range []string{string(b.Type), b.Text} {
 			_, _ = h.Write([]byte(s))
 			_, _ = h.Write([]byte{0})
 		}

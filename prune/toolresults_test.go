@@ -176,6 +176,18 @@ func TestToolResultsForgetWhatACompactionRemoved(t *testing.T) {
 	require.NotContains(t, string(pass.Snapshot()), `"e0-2"`)
 }
 
+// An image that HistoryImages replaces brings no text back.
+func TestToolResultsStayShortWithoutTheirImages(t *testing.T) {
+	t.Parallel()
+	pass := prune.ToolResults(&prune.ToolResultOptions{MaxChars: 1_000, AggregateChars: 2_000})
+	ms := exchanges(3, strings.Repeat("r", 900))
+	ms[2].Content = append(ms[2].Content, message.Image("iVBORw0KGgoAAAA", "image/png"))
+	require.Contains(t, pass.Apply(ms, prune.Input{})[2].Text(), "left out")
+	ms = message.Clone(ms[:6]) // now there would be room for all of it
+	ms[2].Content[1] = message.Text(prune.SeenImageText)
+	require.Contains(t, pass.Apply(ms, prune.Input{})[2].Text(), "left out")
+}
+
 func TestToolResultsStateIsBoundToTheText(t *testing.T) {
 	t.Parallel()
 	pass := prune.ToolResults(&prune.ToolResultOptions{MaxChars: 1_000, AggregateChars: 2_000})
