@@ -117,7 +117,7 @@ func (w *world) invoke(ctx context.Context, on *resolvedEngine, method string, s
 			c.raw = object{}
 		}
 		c.raw["abortSignal"] = "$signal"
-		if ctx.Err() != nil && on.bare {
+		if ctx.Err() != nil && on.bare && s.op != opNameCompactSafe {
 			w.differ(differDone)
 		}
 	}

@@ -54,8 +54,8 @@ func (f filler) text(s string) string {
 
 // list fills a list of names; an item that is {keys} or {key} stands for names.
 func (f filler) list(v any) []string {
-	if s, ok := v.(string); ok {
-		v = []any{s}
+	if v == "{keys}" {
+		v = []any{v}
 	}
 	items, _ := listOf(v)
 	var out []string
@@ -117,10 +117,7 @@ func scriptErrorOf(o object, f filler) (made, err error) {
 // issueError turns one entry of a validator's list into errors: unrecognised keys into the
 // typed error, the rest into its text.
 func issueError(v any, f filler) []error {
-	if s, ok := v.(string); ok {
-		return []error{errors.New(f.text(s))}
-	}
-	o, ok := v.(map[string]any)
+	o, ok := v.(map[string]any) // a bare text is no entry
 	if !ok {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/internal/paramcompat"
 )
 
 // perform runs the script of a method: the value to return, or the error.
@@ -73,9 +74,6 @@ func (e *scriptedEngine) act(ctx context.Context, method string, b, params, type
 	if ms, ok := intOf(b["delayMs"]); ok {
 		park(ctx)
 		wait(w.ctx, time.Duration(ms)*time.Millisecond)
-		if _, missed := context.Cause(ctx).(*ce.DeadlineError); missed {
-			w.differ(differLate)
-		}
 	}
 	if on, _ := b["hang"].(bool); on {
 		park(ctx)
@@ -94,7 +92,9 @@ func (e *scriptedEngine) act(ctx context.Context, method string, b, params, type
 		if !ok {
 			template = "Unrecognized key(s) in object: {keys}"
 		}
-		return nil, w.throw(template, filler{keys: keys})
+		err := w.throw(template, filler{keys: keys})
+		e.noteNoRetry(ctx, params, err)
+		return nil, err
 	}
 	if on, _ := b["rethrowSignalReason"].(bool); on {
 		if cause := context.Cause(ctx); cause != nil {
@@ -102,9 +102,24 @@ func (e *scriptedEngine) act(ctx context.Context, method string, b, params, type
 		}
 	}
 	if v, ok := b["throw"]; ok {
-		return nil, e.throw(ctx, v)
+		err := e.throw(ctx, v)
+		e.noteNoRetry(ctx, params, err)
+		return nil, err
 	}
 	return e.answer(b, typed)
+}
+
+// noteNoRetry notes a rejection of fields after the end of the call: the reference tries again
+// all the same.
+func (e *scriptedEngine) noteNoRetry(ctx context.Context, params object, err error) {
+	if ctx.Err() == nil {
+		return
+	}
+	present := slices.DeleteFunc(hostFields(), func(key string) bool { _, ok := params[key]; return !ok })
+	var typed *ce.UnknownParamError
+	if errors.As(err, &typed) || len(paramcompat.Rejected(err, present)) > 0 {
+		e.t.w.differ(differDone)
+	}
 }
 
 // throw makes the error that a script fails with. Words and causes decide in the reference
