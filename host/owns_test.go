@@ -12,6 +12,7 @@ import (
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/prompt"
 	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -114,4 +115,38 @@ func ownershipTrace(t *testing.T, owns bool, tools []ce.Tool, steps []hosttest.S
 		trace = append(trace, "event "+e.Operation)
 	}
 	return trace
+}
+
+// What a list before assembly would cost has everything around it too; a compaction because of
+// it is told that the context overflows.
+func TestListBeforeAssemblyCountsWhole(t *testing.T) {
+	t.Parallel()
+	var asked []ce.CompactParams
+	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+		p.About.OwnsCompaction = true
+		p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+			return ce.AssembleResult{Messages: message.Tail(q.Messages, 1), PromptAuthority: ce.AuthorityPreassembly}
+		}
+		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+			asked = append(asked, q)
+			return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
+		}
+		o.Models, o.Estimator, o.Uncalibrated = windowOf(8000), byteCount{}, true
+		o.System = func(context.Context, prompt.Run) (prompt.Prompt, error) {
+			return prompt.Text(strings.Repeat("s", 2000)), nil
+		}
+	}, hosttest.Reply("a"), hosttest.Reply("b"))
+	_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 4000)), nil)
+	require.NoError(t, err)
+	require.Empty(t, asked)
+	_, err = h.Run(t.Context(), ref("s"), message.User(strings.Repeat("y", 1500)), nil)
+	require.NoError(t, err)
+	check, ok := h.LastPrecheck(ref("s"))
+	require.True(t, ok)
+	require.Equal(t, 2000+4000+1+1500, check.Estimated)
+	require.Equal(t, 2000+1+1500, check.HostEstimate)
+	require.Equal(t, 3, check.UnwindowedCount)
+	require.Len(t, asked, 1)
+	require.Equal(t, check.Estimated, asked[0].CurrentTokens)
+	require.EqualValues(t, ce.CodeContextOverflow, *asked[0].Settings.Diagnostics.DegradedReason)
 }

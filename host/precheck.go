@@ -138,7 +138,7 @@ func (t *Turn) judge(ctx context.Context) turn.Check {
 		load.Engine = est + t.aroundTokens() + t.h.meter.Messages(t.own.messages[t.assembly.covered:])
 	}
 	var unwindowed []message.Message
-	if t.assembly.PromptAuthority == ce.AuthorityPreassembly && !t.assembly.failed {
+	if t.assembly.PromptAuthority == ce.AuthorityPreassembly {
 		unwindowed = t.unwindowed()
 		load.Unwindowed = t.aroundTokens() + t.h.meter.Messages(unwindowed)
 	}
