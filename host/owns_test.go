@@ -124,8 +124,8 @@ func TestListBeforeAssemblyCountsWhole(t *testing.T) {
 	var asked []ce.CompactParams
 	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
 		p.About.OwnsCompaction = true
-		p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
-			return ce.AssembleResult{Messages: message.Tail(q.Messages, 1), PromptAuthority: ce.AuthorityPreassembly}
+		p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult {
+			return ce.AssembleResult{Messages: []message.Message{}, PromptAuthority: ce.AuthorityPreassembly}
 		}
 		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
 			asked = append(asked, q)
@@ -144,7 +144,7 @@ func TestListBeforeAssemblyCountsWhole(t *testing.T) {
 	check, ok := h.LastPrecheck(ref("s"))
 	require.True(t, ok)
 	require.Equal(t, 2000+4000+1+1500, check.Estimated)
-	require.Equal(t, 2000+1+1500, check.HostEstimate)
+	require.Equal(t, 2000+1500, check.HostEstimate)
 	require.Equal(t, 3, check.UnwindowedCount)
 	require.Len(t, asked, 1)
 	require.Equal(t, check.Estimated, asked[0].CurrentTokens)

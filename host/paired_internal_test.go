@@ -15,7 +15,7 @@ import (
 
 func drawMessage(t *rapid.T, label string) message.Message {
 	id := rapid.SampledFrom([]string{"c1", "c2", "c3"})
-	switch rapid.IntRange(0, 7).Draw(t, label) {
+	switch rapid.IntRange(0, 8).Draw(t, label) {
 	case 0:
 		return message.Assistant(message.ToolCall(id.Draw(t, "id"), "read", nil))
 	case 1, 2:
@@ -28,6 +28,9 @@ func drawMessage(t *rapid.T, label string) message.Message {
 		return message.User("")
 	case 6:
 		return message.ToolResult(id.Draw(t, "id"), "read")
+	case 7: // what stands for a result that may come yet
+		closed, _ := message.RepairPairs([]message.Message{message.Assistant(message.ToolCall(id.Draw(t, "id"), "read", nil))}, nil)
+		return closed[1]
 	}
 	return message.User("hello")
 }
