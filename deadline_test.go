@@ -12,6 +12,9 @@ import (
 	ce "github.com/go-contextengine/contextengine"
 )
 
+// unwindGraceInTests is the guard's own grace.
+const unwindGraceInTests = 50 * time.Millisecond
+
 func everyDeadline(d time.Duration) ce.Deadlines {
 	return ce.Deadlines{
 		Bootstrap: d, Ingest: d, IngestBatch: d, AfterTurn: d, CommitTurn: d, Assemble: d, Maintain: d, Compact: d,

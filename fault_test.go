@@ -167,9 +167,6 @@ func TestPanicsAndTheHostTeachNothing(t *testing.T) {
 	}
 }
 
-// unwindGraceInTests is the guard's own grace.
-const unwindGraceInTests = 50 * time.Millisecond
-
 func TestStatusOfASubstitute(t *testing.T) {
 	r := newRegistry()
 	require.NoError(t, r.Register("shy", "o", factoryOf(newFake(0)), ce.DiscoveryOnly()))
