@@ -126,3 +126,19 @@ func BenchmarkPaired(b *testing.B) {
 		}
 	})
 }
+
+// A result that comes after what stood for it takes its place, also when the list was made
+// ready before that; one that is empty says so.
+func TestPairedResults(t *testing.T) {
+	t.Parallel()
+	call := message.Assistant(message.ToolCall("c1", "read", nil))
+	list, _ := message.RepairPairs([]message.Message{message.User("go"), call}, nil)
+	list = slices.Grow(list, 1)
+	var p paired
+	require.Len(t, p.ready(list), 3)
+	list = append(list, message.ToolResult("c1", "read", message.Text("data")))
+	require.Equal(t, saidBy(append([]message.Message{message.User("go"), call}, list[3])), saidBy(p.ready(list)))
+
+	list[3].Content = nil
+	require.Equal(t, noOutput, ready([]message.Message{list[0], call, list[3]})[2].Text())
+}
