@@ -17,7 +17,7 @@ type fault struct {
 	class     string // error, panic, contract or deadline
 	host      bool   // something that the host lent failed
 	cancelled bool   // the caller's context is done, and the error says so
-	text      string
+	text      string // of what failed, in its own words
 }
 
 // examine classifies an error. An error that panics when it is asked, a nil
@@ -32,7 +32,7 @@ func examine(ctx context.Context, err error) (f fault) {
 	if !finite(err) {
 		return opaque(err)
 	}
-	f = fault{err: err, class: classOf(err), text: err.Error()}
+	f = fault{err: err, class: classOf(err), text: ownWords(err).Error()}
 	var host *HostError
 	f.host = errors.As(err, &host)
 	ended := ctx.Err()
@@ -43,6 +43,18 @@ func examine(ctx context.Context, err error) (f fault) {
 	says := errors.Is(err, target) || errors.Is(err, context.Cause(ctx))
 	f.cancelled = says && ended != nil && f.class != ClassPanic
 	return f
+}
+
+// ownWords is what failed, without the boundaries of Handles in between: an engine
+// may be a Handle itself.
+func ownWords(err error) error {
+	for {
+		op, ok := err.(*OpError)
+		if !ok || op.Err == nil {
+			return err
+		}
+		err = op.Err
+	}
 }
 
 // presentable returns err, or what stands for it where looking at it is not safe.

@@ -204,7 +204,11 @@ func TestNestedHandles(t *testing.T) {
 	require.NoError(t, err)
 	_, err = outer.Compact(t.Context(), ce.CompactParams{})
 	require.ErrorIs(t, err, errBoom)
-	require.Len(t, r2.Quarantines(), 2, "what surfaces counts for both")
+	records := r2.Quarantines()
+	require.Len(t, records, 2, "what surfaces counts for both")
+	for _, q := range records {
+		require.Equal(t, errBoom.Error(), q.Reason, "the engine's own words, however many handles are in between")
+	}
 }
 
 func TestSpec01_15_04_Cancellation(t *testing.T) {
