@@ -187,9 +187,12 @@ func TestEnginesAreToldOfTheCache(t *testing.T) {
 	require.Equal(t, 70, first.CacheRead)
 	require.Equal(t, 80, second.Input)
 	require.Equal(t, []*ce.PromptCacheInfo{
-		nil, {LastCall: first, LastTouchAt: touched}, // assemble and afterTurn of each turn
-		{LastCall: first, LastTouchAt: touched}, {LastCall: second, LastTouchAt: touched},
-		{LastTouchAt: touched}, {LastTouchAt: touched},
+		nil,
+		{LastCall: first, LastTouchAt: touched}, // assemble and afterTurn of each turn
+		{LastCall: first, LastTouchAt: touched},
+		{LastCall: second, LastTouchAt: touched},
+		{LastTouchAt: touched},
+		{LastTouchAt: touched},
 	}, told)
 }
 
