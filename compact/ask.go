@@ -164,14 +164,17 @@ func (j *job) judge(c candidate, answer Summary, r Request, original string) (st
 		return answer.Text, ""
 	}
 	text, f := judge(answer.Text, original)
-	if f == "" && answer.CutOff {
+	switch {
+	case f != "":
+	case answer.CalledTool:
+		f = flawToolCall
+	case answer.CutOff:
 		f = flawCut
+	case j.s.counter.Text(text) >= j.s.counter.Text(r.Source)+j.s.counter.Text(r.Previous):
+		f = flawLength
 	}
 	if f != "" {
 		return "", f
-	}
-	if j.s.counter.Text(text) >= j.s.counter.Text(r.Source)+j.s.counter.Text(r.Previous) {
-		return "", flawLength
 	}
 	return text, ""
 }

@@ -236,6 +236,30 @@ func (l limited) Complete(_ context.Context, r ce.CompletionRequest) (ce.Complet
 	}, nil
 }
 
+// What a model says before it calls a tool, or before it breaks off, is no summary.
+func TestC10_AnswersThatEndOtherwise(t *testing.T) {
+	t.Parallel()
+	for stop, reason := range map[string]ce.CompactionReason{
+		message.StopToolUse: ce.ReasonSummaryEmpty,
+		message.StopError:   ce.ReasonProviderUnavailable,
+		message.StopAborted: ce.ReasonProviderUnavailable,
+	} {
+		store, log := newLog(t, talk(20)...)
+		before := dump(t, log)
+		calls, prompts := 0, []string{}
+		model := limited{stop: stop, output: func(int) int { return 5 }, calls: &calls, whole: 1 << 20, prompt: &prompts}
+		c := compactor(t, store, &compact.Options{
+			KeepRecent: 800, Summarizer: compact.WithCompleter(model),
+			Retry: compact.Retry{Sleep: func(context.Context, time.Duration) error { return nil }},
+		})
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err)
+		require.Equal(t, reason, res.Reason, "%s: %s", stop, res.Detail)
+		require.LessOrEqual(t, calls, 3)
+		require.Equal(t, before, dump(t, log))
+	}
+}
+
 func TestAnswerCutOffAtItsLimitIsNoSummary(t *testing.T) {
 	t.Parallel()
 	all, some := func(n int) int { return n }, func(int) int { return 5 }

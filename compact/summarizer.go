@@ -53,6 +53,9 @@ type Summary struct {
 	// CutOff says that the answer reached its output limit, so that its end is missing. It
 	// is not used then; the request is repeated with Request.Aggressive.
 	CutOff bool
+	// CalledTool says that the answer ended with a call of a tool. Its text announces the
+	// call and is no summary; the request is repeated as for CutOff.
+	CalledTool bool
 }
 
 // A Model says which model a summariser asks and what it can take. The zero value is an
@@ -185,7 +188,13 @@ func (c completing) Summarize(ctx context.Context, r Request) (Summary, error) {
 	if err != nil {
 		return Summary{}, classify(ctx, err)
 	}
-	return Summary{Text: answer.Text, Usage: answer.Usage, CutOff: isCutOff(answer, most)}, nil
+	if answer.StopReason == message.StopError || answer.StopReason == message.StopAborted {
+		return Summary{}, fmt.Errorf("the answer broke off (%s)", answer.StopReason)
+	}
+	return Summary{
+		Text: answer.Text, Usage: answer.Usage, CutOff: isCutOff(answer, most),
+		CalledTool: answer.StopReason == message.StopToolUse,
+	}, nil
 }
 
 // isCutOff reports whether an answer reached its limit; most is what was asked for, 0: no
