@@ -27,7 +27,8 @@
 //
 //   - The session's open turn is waited for. The engine is resolved where that is
 //     due, and its demands on the host are checked before anything happens.
-//   - The engine bootstraps the session, once, and may maintain it.
+//   - The engine bootstraps the session, once, and may maintain it. So it does with a
+//     session that a compaction moved to, which the turn then goes on in.
 //   - The input is stored, and the engine assembles what to send: its list, then
 //     the input, then what the turn adds.
 //   - Request-time passes, the host's own context and the pairing of calls and
