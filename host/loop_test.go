@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -188,4 +189,24 @@ func TestContextIsForTheModelOnly(t *testing.T) {
 		require.NotContains(t, line, "noon")
 		require.NotContains(t, line, "restarted")
 	}
+}
+
+// The addition is part of what a request is estimated at; after the end of its turn the last
+// request comes again.
+func TestRequestOfAnEndedTurn(t *testing.T) {
+	t.Parallel()
+	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+		o.Estimator = byteCount{}
+		p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+			return ce.AssembleResult{Messages: q.Messages, SystemPromptAddition: strings.Repeat("a", 500)}
+		}
+	})
+	tn, err := h.Begin(t.Context(), ref("s"), message.User("go"), nil)
+	require.NoError(t, err)
+	sent := tn.Request()
+	require.Equal(t, 502, sent.Estimated)
+	require.NoError(t, tn.Append(t.Context(), message.Assistant(message.Text("done"))))
+	_, err = tn.End(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, sent, tn.Request())
 }
