@@ -342,6 +342,7 @@ func cycleRows() []row {
 			}
 		}
 	}
+	add('\r', '\n')
 	for b := range rune(utf8.RuneSelf) {
 		if canRun(classOf[b]) {
 			add(b)

@@ -194,6 +194,7 @@ func TestScriptAwareCyclesAreNotFree(t *testing.T) {
 			t.Errorf("%q: %.2f of the exact count", string(unit), r)
 		}
 	}
+	check('\r', '\n')
 	for _, a := range alphabet {
 		for _, b := range alphabet {
 			check(a, b)

@@ -201,6 +201,8 @@ func TestForModel(t *testing.T) {
 		{"gpt-3.5-turbo-16k", "cl100k_base", false},
 		{"text-embedding-3-small", "cl100k_base", false},
 		{"gpt-40", "o200k_base", true},
+		{"gpt-4.2", "o200k_base", true},
+		{"gpt-5.1-codex-mini", "o200k_base", false},
 		{"claude-sonnet-4-5", "o200k_base", true},
 		{"gemini-2.5-pro", "o200k_base", true},
 		{"text-davinci-003", "o200k_base", true},

@@ -7,7 +7,8 @@ type modelPrefix struct {
 	get    func() *Encoding
 }
 
-// modelPrefixes are looked up in order. The models are those whose vocabulary OpenAI
+// modelPrefixes are looked up in order; each stands for a whole name, or for what comes
+// before a date or variant, and one that ends in a dot for all its minor versions. The models are those whose vocabulary OpenAI
 // has published through tiktoken.
 func modelPrefixes() []modelPrefix {
 	return []modelPrefix{
@@ -16,6 +17,7 @@ func modelPrefixes() []modelPrefix {
 		{"gpt-4.1", O200kBase},
 		{"gpt-4.5", O200kBase},
 		{"gpt-5", O200kBase},
+		{"gpt-5.", O200kBase},
 		{"gpt-oss", O200kBase},
 		{"codex-mini", O200kBase},
 		{"o1", O200kBase},
@@ -40,7 +42,7 @@ func ForModel(model string) (e *Encoding, approximate bool) {
 	name = strings.TrimPrefix(name[strings.LastIndexByte(name, '/')+1:], "ft:")
 	for _, m := range modelPrefixes() {
 		rest, ok := strings.CutPrefix(name, m.prefix)
-		if ok && (rest == "" || strings.IndexByte("-.:@", rest[0]) >= 0) {
+		if ok && (rest == "" || strings.IndexByte("-:@", rest[0]) >= 0 || strings.HasSuffix(m.prefix, ".")) {
 			return m.get(), false
 		}
 	}
