@@ -68,7 +68,7 @@ func TestFault_DiskFull(t *testing.T) {
 	require.NoError(t, err)
 	defer log.Close()
 
-	for _, fits := range []int64{0, 1, 50, 200} {
+	for fits := int64(0); fits < 420; fits += 11 { // both rows take more than 420 bytes
 		for _, alsoStuck := range []bool{false, true} {
 			room.Store(fits)
 			stuck.Store(alsoStuck)
