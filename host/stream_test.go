@@ -59,3 +59,26 @@ func TestStreamWithoutAnEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, message.StopEnd, out.Reply.StopReason)
 }
+
+// What came until its caller gave up is stored as aborted, whether the stream then says why it
+// ends or just ends.
+func TestStreamOfAnAbortedTurn(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]bool{"with an error": true, "without a word": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			h := hostOver(t, transcript.NewMemory(), &host.Options{Model: pieces(func(yield func(message.Block, error) bool) {
+				yield(message.Text("half"), nil)
+				cancel(errStop)
+				if says {
+					yield(message.Block{}, errStop)
+				}
+			})})
+			out, err := h.Run(ctx, ref("s"), message.User("hi"), nil)
+			require.ErrorIs(t, err, errStop)
+			require.Equal(t, "half", out.Reply.Text())
+			require.Equal(t, message.StopAborted, out.Reply.StopReason)
+		})
+	}
+}
