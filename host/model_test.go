@@ -155,3 +155,24 @@ func TestRequestsKeepTheirPrefix(t *testing.T) {
 		before = now
 	}
 }
+
+// An answer that broke off is no answer to an engine.
+func TestCompleterTellsOfBrokenOffAnswers(t *testing.T) {
+	t.Parallel()
+	var got error
+	h, _, _ := setUp(t, ce.HookMaintain, func(p *probe, _ *host.Options) {
+		p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+			if q.Reason == ce.MaintainTurn {
+				_, got = q.Runtime.Completer.Complete(ctx, ce.CompletionRequest{Messages: []message.Message{message.User("sum up")}})
+			}
+			return transcript.RewriteResult{}, nil
+		}
+	}, hosttest.Reply("ok"), func(context.Context, host.Request) (message.Message, error) {
+		m := message.Assistant(message.Text("half"))
+		m.StopReason, m.ErrorMessage = message.StopError, "500"
+		return m, nil
+	})
+	_, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, got, "broke off (error): 500")
+}
