@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -57,6 +58,26 @@ func TestExtractiveCarriesWhatAModelWrote(t *testing.T) {
 	for _, want := range []string{"broker-17.internal:9092", "JIRA-4711", "tok_9aa", "Use queue_v2 instead of cron."} {
 		require.Contains(t, text, want)
 	}
+}
+
+// What tools made for the occasion goes before paths, which they print by the hundred, and
+// stays from extract to extract.
+func TestExtractivePrefersWhatToolsMade(t *testing.T) {
+	t.Parallel()
+	ms := []message.Message{message.User("Deploy it.")}
+	for i := range 20 {
+		id := strconv.Itoa(i)
+		ms = append(ms, call(id), message.ToolResult(id, "deploy", message.Text(
+			"created deploy_77aa"+id+"\nwrote /var/lib/releases/"+id+"/manifest.json and /var/lib/releases/"+id+"/sums.txt",
+		)))
+	}
+	text := extract(t, compact.Request{Source: compact.RenderSource(ms), TargetTokens: 300})
+	next := extract(t, compact.Request{Source: compact.RenderSource(talk(1)), Previous: text, TargetTokens: 400})
+	for i := range 20 {
+		require.Contains(t, text, "deploy_77aa"+strconv.Itoa(i))
+		require.Contains(t, next, "deploy_77aa"+strconv.Itoa(i))
+	}
+	require.NotContains(t, text, "/9/sums.txt", "there was no room for all")
 }
 
 func TestExtractiveProperties(t *testing.T) {

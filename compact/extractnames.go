@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -62,6 +61,13 @@ func (n *names) note(id string, c nameClass) {
 	}
 }
 
+// perLine is how many identifiers an extract puts on a line, and nameSeparator what stands
+// between them.
+const (
+	perLine       = 8
+	nameSeparator = ", "
+)
+
 // readLines takes over the identifiers of an earlier summary. In one that a model wrote
 // they have no class and count as mentioned.
 func (n *names) readLines(body string) {
@@ -74,12 +80,14 @@ func (n *names) readLines(body string) {
 			c = nameClass(i)
 			continue
 		}
-		item, listed := strings.CutPrefix(line, "- ")
-		if listed && item != "" && !strings.ContainsAny(item, " \t") {
-			n.note(strings.Trim(item, "`"), c)
-			continue
+		list, listed := strings.CutPrefix(line, "- ")
+		for item := range strings.SplitSeq(list, nameSeparator) {
+			if listed && item != "" && !strings.ContainsAny(item, " \t") {
+				n.note(strings.Trim(item, "`"), c)
+			} else {
+				n.add(item, c)
+			}
 		}
-		n.add(line, c)
 	}
 }
 
@@ -90,25 +98,38 @@ func (n *names) lines(text string, room int, count func(string) int) []string {
 	var out []string
 	lower := strings.ToLower(text)
 	for c := classes - 1; c >= 0; c-- {
-		var ids []string
+		var ranks [bulks][]string
 		for _, id := range n.order {
-			if n.class[id] == c && !holds(text, lower, id) {
-				ids = append(ids, id)
+			if n.class[id] != c || holds(text, lower, id) {
+				continue
 			}
+			rank := 0
+			if c == classTool {
+				rank = bulk(id)
+			}
+			ranks[rank] = append(ranks[rank], id)
 		}
-		if c == classTool {
-			slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(bulk(a), bulk(b)) })
+		var kept []string
+		left := room - count(c.title()+"\n")
+		for _, ids := range ranks {
+			var fit []string
+			fit, left = fitNames(ids, left, count)
+			kept = append(kept, fit...)
 		}
-		head := count(c.title() + "\n")
-		kept, left := fitNames(ids, room-head, count)
 		if len(kept) == 0 {
 			continue
 		}
 		room = left
-		out = append(append(out, c.title()), bullets(kept)...)
+		out = append(out, c.title())
+		for line := range slices.Chunk(kept, perLine) {
+			out = append(out, "- "+strings.Join(line, nameSeparator))
+		}
 	}
 	return out
 }
+
+// bulks is how many ranks bulk tells apart.
+const bulks = 3
 
 // bulk ranks what tools print: what was made for the occasion, such as an id, before
 // paths and measures, which they print by the hundred.
@@ -142,7 +163,7 @@ func digitsIn(s string) int {
 func fitNames(ids []string, room int, count func(string) int) (kept []string, left int) {
 	costs := make([]int, len(ids))
 	for i, id := range ids {
-		costs[i] = count("- " + id + "\n")
+		costs[i] = count(id + nameSeparator)
 	}
 	front, spent := 0, 0
 	for front < len(ids) && spent+costs[front] <= room/2 {
