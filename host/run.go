@@ -80,10 +80,14 @@ func (t *Turn) ask(ctx context.Context) (reply message.Message, again bool, _ er
 	reply, err := t.h.complete(ctx, t.Request())
 	t.observe(ctx, Event{Operation: OpModel, Duration: time.Since(start)}.costing(reply.Usage), err)
 	if err != nil {
-		if again, failure := t.Recover(ctx, err); again || failure != nil {
-			return reply, again, wrapAsking(failure)
+		again, failure := t.Recover(ctx, err)
+		if again {
+			return reply, true, nil
 		}
-		return reply, false, errors.Join(wrapAsking(err), t.persistPartial(ctx, reply, err))
+		if failure == nil {
+			failure = err
+		}
+		return reply, false, errors.Join(wrapAsking(failure), t.persistPartial(ctx, reply, err))
 	}
 	over := t.Overflowed(reply)
 	if over == nil {

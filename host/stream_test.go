@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,4 +83,24 @@ func TestStreamOfAnAbortedTurn(t *testing.T) {
 			require.Equal(t, message.StopAborted, out.Reply.StopReason)
 		})
 	}
+}
+
+// A caller that gives a turn a deadline loses no more than one that cancels it: no recovery is
+// tried in its name, and what came is stored.
+func TestStreamOfATurnAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		h := hostOver(t, transcript.NewMemory(), &host.Options{Model: pieces(func(yield func(message.Block, error) bool) {
+			yield(message.Text("half"), nil)
+			<-ctx.Done()
+			yield(message.Block{}, ctx.Err())
+		})})
+		out, err := h.Run(ctx, ref("s"), message.User("hi"), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, "half", out.Reply.Text())
+		require.Equal(t, message.StopAborted, out.Reply.StopReason)
+		require.Len(t, out.Messages, 2)
+	})
 }
