@@ -18,8 +18,8 @@ import (
 // Operations of an [Event] that are hooks of the engine. The end of a turn is one
 // event, whichever of its hooks the engine has.
 const (
-	OpBootstrap    = "bootstrap"       // its reason is the boundary
-	OpMaintain     = turn.CallMaintain // its reason is that of the maintenance
+	OpBootstrap    = turn.CallBootstrap // its reason is the boundary
+	OpMaintain     = turn.CallMaintain  // its reason is that of the maintenance
 	OpTools        = "tools"
 	OpAssemble     = "assemble"
 	OpAfterTurn    = "afterTurn"     // in a tool loop
@@ -58,7 +58,8 @@ const (
 	OutcomeOK      = "ok"
 	OutcomeFailed  = "failed"
 	OutcomeSkipped = "skipped"
-	// OutcomeFallback: the engine failed, and legacy answered.
+	// OutcomeFallback: the engine failed, now or before, and legacy answered. Requests to
+	// the model have it never.
 	OutcomeFallback = "fallback"
 	// OutcomeScheduled and OutcomeRunning are about work in the background.
 	OutcomeScheduled = "scheduled"
@@ -72,10 +73,12 @@ type Event struct {
 	// Outcome how it went.
 	Operation, Engine, Outcome string
 	// Reason is a code; "": none. After a failure it is error, panic, contract, deadline,
-	// cancelled, host or unavailable.
+	// cancelled, host or unavailable; of a fallback that has no other reason it names the
+	// hook that failed and how: "assemble error".
 	Reason    string
 	SessionID string
-	// Err is what failed; nil: nothing did. Its text may quote messages.
+	// Err is what failed; nil: nothing did, or legacy answered in its place: then
+	// Outcome.Engine and [Host.Status] have the failure. Its text may quote messages.
 	Err                       error
 	Duration                  time.Duration
 	TokensBefore, TokensAfter int // of the context; 0: unknown
@@ -170,7 +173,7 @@ func (w witness) observe(ctx context.Context, e Event, err error) {
 	case err != nil:
 		e.Outcome, e.Reason, e.Err = OutcomeFailed, classOf(err), err
 	case e.Outcome != "":
-	case status.Degraded():
+	case status.Degraded() && e.Operation != OpModel && e.Operation != OpComplete: // nobody stands in for a model
 		e.Outcome = OutcomeFallback
 		if e.Reason == "" {
 			e.Reason = quarantineReason(status)

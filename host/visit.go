@@ -237,13 +237,9 @@ func (v *visit) bootstrap(ctx context.Context, boundary ce.Boundary, previous ce
 	if previous == (ce.SessionRef{}) && boundary != ce.BoundaryResumed {
 		previous.SessionID = v.log.Header().ParentSession
 	}
-	start := time.Now()
 	_, err := turn.Bootstrap(ctx, v.engine.Handle, v.steps, turn.Beginning{
 		Boundary: boundary, Previous: previous, Settings: v.settings(0, ""),
 	})
-	if err != nil || ce.HooksOf(v.engine.Handle).Has(ce.HookBootstrap) {
-		v.observe(ctx, Event{Operation: OpBootstrap, Reason: string(boundary), Duration: time.Since(start)}, err)
-	}
 	switch {
 	case err == nil:
 		v.session.bootstrapped = v.engine

@@ -134,14 +134,15 @@ func Maintain(ctx context.Context, e ce.ContextEngine, s *Session, u Upkeep) (tr
 
 // Names of observed calls.
 const (
-	CallCommit   = "commitTurn"
-	CallMaintain = "maintain"
+	CallBootstrap = "bootstrap"
+	CallCommit    = "commitTurn"
+	CallMaintain  = "maintain"
 )
 
 // A Call is one call of the engine, after it.
 type Call struct {
-	Hook   string // CallCommit or CallMaintain
-	Reason string // of the maintenance, or the status of the commit
+	Hook   string // one of the names above
+	Reason string // of the maintenance, the boundary of the bootstrap, or the status of the commit
 	Err    error
 	Took   time.Duration
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/message"
@@ -27,8 +28,8 @@ type Session struct {
 	// Completer makes what is lent for model calls in one hook, which purpose names.
 	// nil: what Lend got, in every hook.
 	Completer func(purpose string) ce.Completer
-	// Observe is told of the end of the turn and of maintenance, in order, where and
-	// when they run. nil: nobody is.
+	// Observe is told of the bootstrap, the end of the turn and maintenance, in order,
+	// where and when they run. nil: nobody is.
 	Observe func(ctx context.Context, c Call)
 
 	reader   transcript.Reader
@@ -118,10 +119,14 @@ func Bootstrap(ctx context.Context, e ce.ContextEngine, s *Session, b Beginning)
 	if !hooks.Has(ce.HookBootstrap) && !hooks.Has(ce.HookMaintain) {
 		return ce.BootstrapResult{}, nil
 	}
+	start := time.Now()
 	res, err := ce.Bootstrap(ctx, e, ce.BootstrapParams{
 		SessionRef: s.Ref, Target: s.Target, Log: s.reader,
 		Boundary: b.Boundary, Previous: b.Previous, Settings: b.Settings, Runtime: s.RuntimeFor(PurposeBootstrap),
 	})
+	if err != nil || hooks.Has(ce.HookBootstrap) {
+		s.observe(ctx, start, Call{Hook: CallBootstrap, Reason: string(b.Boundary), Err: err})
+	}
 	if err != nil {
 		return res, err
 	}

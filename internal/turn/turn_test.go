@@ -307,7 +307,7 @@ func (n named) Complete(context.Context, ce.CompletionRequest) (ce.Completion, e
 	return ce.Completion{Text: string(n)}, nil
 }
 
-// The end of a turn and its maintenance are observed in order.
+// The bootstrap, the end of a turn and maintenance are observed in order.
 func TestCallsAreObserved(t *testing.T) {
 	t.Parallel()
 	s := session()
@@ -317,5 +317,5 @@ func TestCallsAreObserved(t *testing.T) {
 	_, err := turn.Bootstrap(t.Context(), &e, s, turn.Beginning{Boundary: ce.BoundaryNew})
 	require.NoError(t, err)
 	require.NoError(t, turn.Finish(t.Context(), &e, s, turn.Ending{}).Err)
-	require.Equal(t, []string{"maintain bootstrap", "commitTurn ", "maintain turn"}, calls)
+	require.Equal(t, []string{"bootstrap new", "maintain bootstrap", "commitTurn ", "maintain turn"}, calls)
 }
