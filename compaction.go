@@ -1,6 +1,7 @@
 package contextengine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -209,20 +210,11 @@ func completeSuccessor(d *CompactDetails, p CompactParams) *CompactDetails {
 	if p.Runtime != nil {
 		agent = p.Runtime.AgentID
 	}
-	t.AgentID = firstNonBlank(t.AgentID, p.Target.AgentID, agent)
-	t.SessionKey = firstNonBlank(t.SessionKey, p.Target.SessionKey, p.SessionKey)
-	t.StorePath = firstNonBlank(t.StorePath, p.Target.StorePath)
-	t.ThreadID = firstNonBlank(t.ThreadID, p.Target.ThreadID)
+	t.AgentID = cmp.Or(t.AgentID, p.Target.AgentID, agent)
+	t.SessionKey = cmp.Or(t.SessionKey, p.Target.SessionKey, p.SessionKey)
+	t.StorePath = cmp.Or(t.StorePath, p.Target.StorePath)
+	t.ThreadID = cmp.Or(t.ThreadID, p.Target.ThreadID)
 	out := *d
 	out.SessionID, out.SessionTarget = id, &t
 	return &out
-}
-
-func firstNonBlank(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

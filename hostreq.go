@@ -113,27 +113,18 @@ func (s HostSupport) Missing(required []Capability) []Capability {
 // runs; -1 when Required is not met or no alternative is. Without alternatives
 // it is 0 when Required is met.
 func (r HostRequirements) Satisfied(host HostSupport) int {
-	if !supports(host.Capabilities, r.Required) {
+	if host.Missing(r.Required) != nil {
 		return -1
 	}
 	if len(r.AnyOf) == 0 {
 		return 0
 	}
 	for i, set := range r.AnyOf {
-		if supports(host.Capabilities, set) {
+		if host.Missing(set) == nil {
 			return i
 		}
 	}
 	return -1
-}
-
-func supports(have, want []Capability) bool {
-	for _, c := range want {
-		if !slices.Contains(have, c) {
-			return false
-		}
-	}
-	return true
 }
 
 // CheckHost reports whether host can run op with the engine that info describes,

@@ -1,6 +1,7 @@
 package contextengine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -95,7 +96,7 @@ type RuntimeSettingsInput struct {
 // reason or when another model than the requested one was resolved, else normal.
 func NewRuntimeSettings(in RuntimeSettingsInput) *RuntimeSettings {
 	s := &RuntimeSettings{SchemaVersion: RuntimeSettingsVersion}
-	s.Runtime.Host = firstNonBlank(strings.TrimSpace(in.HostName), "contextengine")
+	s.Runtime.Host = cmp.Or(strings.TrimSpace(in.HostName), "contextengine")
 	s.Runtime.HarnessID, s.Runtime.RuntimeID = known(in.HarnessID), known(in.RuntimeID)
 	s.Selection.SelectedID = known(in.SelectedID)
 	s.Selection.Source = in.Source
