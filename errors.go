@@ -1,6 +1,7 @@
 package contextengine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -81,7 +82,7 @@ func (e *DeadlineError) Error() string {
 }
 
 // Is makes a missed deadline match [context.DeadlineExceeded].
-func (e *DeadlineError) Is(target error) bool { return isDeadlineExceeded(target) }
+func (e *DeadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // A HostError marks a failure of what the host lent: a reader, a compactor, a
 // completer, a memory section. An engine that returns one, wrapped or not, is
@@ -152,14 +153,3 @@ func (e *UnknownParamError) Error() string {
 func (e *UnknownParamError) Unwrap() error { return e.Err }
 
 func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
-
-// errText reads an error's text; an Error method that panics must not take the
-// host with it.
-func errText(err error) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprintf("%T whose Error method panics", err)
-		}
-	}()
-	return err.Error()
-}

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/go-contextengine/contextengine/internal/paramcompat"
 )
 
 // A Handle is the engine that a host holds: the selected one behind the guard,
@@ -56,63 +54,6 @@ var (
 	_ HookReporter        = (*Handle)(nil)
 	_ io.Closer           = (*Handle)(nil)
 )
-
-// An instance is one engine with what the guard knows of it.
-type instance struct {
-	id        string // the registered id
-	engine    ContextEngine
-	info      Info
-	hooks     HookSet
-	isDefault bool
-	builtin   bool // the legacy engine of this package
-
-	rejected atomic.Uint32 // a paramMask: fields that the engine must not receive
-	calls    callLog
-}
-
-// describe returns the engine's description: constant, unless the engine is a
-// Handle itself and another engine answers behind it.
-func (in *instance) describe() Info {
-	if inner, ok := in.engine.(*Handle); ok {
-		return inner.Info()
-	}
-	return in.info
-}
-
-func (in *instance) rejects() paramMask { return paramMask(in.rejected.Load()) }
-
-// learn remembers which of the present fields err rejects, and reports whether
-// there were any. A panic and a failure of the host reject nothing, whatever
-// they say.
-func (in *instance) learn(err error, present, byText paramMask) bool {
-	f := examine(context.Background(), err)
-	if f.host || f.class == ClassPanic {
-		return false
-	}
-	var found paramMask
-	if typed := (*UnknownParamError)(nil); errors.As(f.err, &typed) {
-		for _, p := range typed.Params {
-			found |= p.mask()
-		}
-	}
-	found &= present
-	if byText &= present; byText != 0 {
-		var names []string
-		for _, p := range HostParams() {
-			if p.mask()&byText != 0 {
-				names = append(names, string(p))
-			}
-		}
-		for _, name := range paramcompat.Rejected(f.err, names) {
-			found |= HostParam(name).mask()
-		}
-	}
-	if found == 0 {
-		return false
-	}
-	in.rejected.Or(uint32(found))
-	return true
-}
 
 // A Status says which engine was selected and which one answers.
 type Status struct {
@@ -325,13 +266,4 @@ func closeWithin(in *instance, left, limit time.Duration) error {
 	case <-timer.C:
 		return &DeadlineError{Engine: in.id, Op: "close", After: limit}
 	}
-}
-
-func closeInstance(in *instance) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = newPanicError(v)
-		}
-	}()
-	return presentable(Close(in.engine))
 }
