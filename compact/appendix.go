@@ -9,7 +9,7 @@ import (
 // anew; models copy it from the previous summary.
 const headFiles = "## Files"
 
-// none are the lines that stand for an empty section.
+// isNone recognises a line that stands for an empty section.
 func isNone(line string) bool {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(line), "-*. ")) {
 	case "none", "none captured", "n/a", "nothing":

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (j *job) ask(ctx context.Context, r Request, original string) (string, erro
 		}
 		j.asked = i
 		if !j.force && j.memory.open(c.key, j.s.Now()) {
-			last = orError(last, fmt.Errorf("model %q: %w", c.key, errBreakerOpen))
+			last = cmp.Or(last, fmt.Errorf("model %q: %w", c.key, errBreakerOpen)) // what a model said tells more
 			continue
 		}
 		text, err := j.askOne(ctx, c, r, original)
@@ -107,14 +108,6 @@ func (j *job) ask(ctx context.Context, r Request, original string) (string, erro
 		last = err
 	}
 	return "", last
-}
-
-// orError keeps what a summariser said over the news that another one was not asked.
-func orError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // askOne asks one summariser, again after failures that may pass and once more when the

@@ -3,7 +3,6 @@ package compact
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -102,12 +101,6 @@ func wordSet(text string) map[string]bool {
 		set[w] = true
 	}
 	return set
-}
-
-func splitWords(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
 }
 
 // isStopWord knows words that stand in every English ask.

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // minSentence and maxSentence bound what may be a sentence, in bytes; longer ones are
@@ -153,14 +152,6 @@ func unique(facts []fact) []fact {
 		out = append(out, f)
 	}
 	return out
-}
-
-// cutText shortens a line at its end, with a mark.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.TrimSpace(cutBytes(s, limit-utf8.UTFMax)) + " …"
 }
 
 var (

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -39,7 +40,7 @@ func (extractive) Summarize(ctx context.Context, r Request) (Summary, error) {
 	if ctx.Err() != nil {
 		return Summary{}, context.Cause(ctx)
 	}
-	e := extract{count: tokens.ScriptAware().Text, room: orInt(r.TargetTokens, defaultExtract)}
+	e := extract{count: tokens.ScriptAware().Text, room: cmp.Or(r.TargetTokens, defaultExtract)}
 	e.readPrevious(r.Previous)
 	segs := segments(r.Source)
 	recent := toolsFrom(segs)

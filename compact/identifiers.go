@@ -132,53 +132,6 @@ func trimEnd(id string) string {
 	return strings.TrimRight(id, identifierEnd)
 }
 
-// A segment is what one speaker said in a source.
-type segment struct {
-	label, text string
-}
-
-// segments reads a source back; text without labels is one segment.
-func segments(source string) []segment {
-	source = unfence(source)
-	at := labelLike.FindAllStringIndex(source, -1)
-	if len(at) == 0 {
-		return []segment{{text: source}}
-	}
-	out := make([]segment, 0, len(at))
-	for i, a := range at {
-		end := len(source)
-		if i+1 < len(at) {
-			end = at[i+1][0]
-		}
-		out = append(out, segment{
-			label: source[a[0]+1 : a[1]-len("]: ")],
-			text:  strings.TrimSpace(source[a[1]:end]),
-		})
-	}
-	return out
-}
-
-// weight is how much it says about an identifier that this speaker named it. What people
-// and the model write matters more than what tools print.
-func (s segment) weight() int {
-	switch {
-	case s.label == labelUser:
-		return weightUser
-	case strings.HasPrefix(s.label, labelCall), s.label == labelShell:
-		return weightCall
-	case strings.HasPrefix(s.label, labelResult), strings.HasPrefix(s.label, labelFailure):
-		return weightResult
-	}
-	return weightAssistant
-}
-
-const (
-	weightResult = iota + 1
-	weightCall
-	weightAssistant
-	weightUser
-)
-
 // A ranked identifier is one with the weight of its best speaker and how often it stands
 // in the source.
 type ranked struct {
@@ -211,20 +164,6 @@ func rankIdentifiers(segs []segment) []ranked {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.count, a.count), cmp.Compare(b.last, a.last))
 	})
 	return out
-}
-
-// searched is how many bytes of what one speaker said are looked through for identifiers,
-// half of them from the beginning. More than that is pasted in.
-const searched = 128 << 10
-
-// ends is a long text without its middle.
-func (s segment) ends() string {
-	if len(s.text) <= searched {
-		return s.text
-	}
-	head, tail := s.text[:searched/2], s.text[len(s.text)-searched/2:]
-	// A word that is cut would be another identifier.
-	return head[:strings.LastIndexByte(head, ' ')+1] + "\n" + tail[strings.IndexByte(tail, ' ')+1:]
 }
 
 // maxNamed is how many identifiers a summariser is told and a summary is held to.

@@ -112,9 +112,6 @@ func isEcho(text, source string) bool {
 	return len(text) >= minEcho && strings.Contains(collapse(source), collapse(text))
 }
 
-// collapse makes every run of white space one space.
-func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // maxRefusal is the length in bytes up to which an apology is an answer of its own.
 const maxRefusal = 600
 

@@ -26,6 +26,16 @@ const (
 	DefaultSummarizerWindow = 128_000
 )
 
+// Defaults of Retry (OpenClaw 2026.7.1) and, our own, of Breaker.
+const (
+	defaultAttempts = 3
+	defaultMinDelay = 500 * time.Millisecond
+	defaultMaxDelay = 5 * time.Second
+
+	defaultFailures = 3
+	defaultPause    = 5 * time.Minute
+)
+
 // minSourceShare of KeepRecent, at most minSourceCap tokens, is the least worth a request.
 const (
 	minSourceShare = 20

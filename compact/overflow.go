@@ -222,15 +222,6 @@ func isReplyOverflow(text string) bool {
 	return !replyVeto.MatchString(text) && replyOverflow.MatchString(text)
 }
 
-func containsAny(s string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // observedIn extracts a prompt size; 0: none.
 func observedIn(text string) int {
 	if m := observedSum.FindStringSubmatch(text); m != nil {

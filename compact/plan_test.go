@@ -3,6 +3,7 @@ package compact_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -244,7 +245,7 @@ func TestPlanProperties(t *testing.T) {
 		require.NotEqual(t, message.RoleToolResult, p.Keep[0].Role)
 		require.Equal(t, p.FirstKept, p.Keep[0].Key)
 		// No call is parted from a result that it had.
-		source := append(append([]message.Message(nil), p.Summarise...), p.TurnPrefix...)
+		source := slices.Concat(p.Summarise, p.TurnPrefix)
 		body := append(append([]message.Message(nil), source...), p.Keep...)
 		require.Equal(t, len(source), message.SafeCut(body, len(source)))
 	})

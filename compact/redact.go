@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -99,11 +100,5 @@ func (s *settings) redactJSON(raw json.RawMessage) json.RawMessage {
 
 // quoteJSON writes a text as a JSON string that people can read.
 func quoteJSON(text string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(strings.ToValidUTF8(text, "�")) != nil {
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimSpace(b.Bytes())
+	return jsonx.AppendString(nil, strings.ToValidUTF8(text, "�"))
 }

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -117,7 +118,7 @@ func renderMessage(m *message.Message, limit renderLimits, add func(label, text 
 		}
 	case message.RoleBashExecution:
 		if b := m.Bash(); !b.Exclude {
-			add(labelShell, shorten(b.String(), orInt(limit.result, maxResultText)))
+			add(labelShell, shorten(b.String(), cmp.Or(limit.result, maxResultText)))
 		}
 	case message.RoleBranchSummary:
 		add(labelBranch, m.Summary)
@@ -166,13 +167,16 @@ func arguments(call message.Block) string {
 	return b.String()
 }
 
+// maxLabelName bounds a name in a label, in bytes.
+const maxLabelName = 64
+
 // toolName is a name as it may stand in a label.
 func toolName(name string) string {
 	name = strings.TrimSpace(labelBreaks.ReplaceAllString(strings.ToValidUTF8(name, "�"), " "))
 	if name == "" {
 		return "unknown"
 	}
-	return cutBytes(name, 64)
+	return cutBytes(name, maxLabelName)
 }
 
 // openCalls returns the calls of a unit that have no result in it.
@@ -253,33 +257,6 @@ func asTail(text, end string) string {
 	}
 	return end
 }
-
-// cutBytes returns the longest beginning of at most n bytes that ends with a character.
-func cutBytes(s string, n int) string {
-	if n >= len(s) {
-		return s
-	}
-	n = max(0, n)
-	for n > 0 && !startsRune(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// cutBytesFront returns the longest end of at most n bytes that starts with a character.
-func cutBytesFront(s string, n int) string {
-	if n >= len(s) {
-		return s
-	}
-	i := len(s) - max(0, n)
-	for i < len(s) && !startsRune(s[i]) {
-		i++
-	}
-	return s[i:]
-}
-
-// startsRune reports whether a byte of UTF-8 begins a character.
-func startsRune(b byte) bool { return b&0xc0 != 0x80 }
 
 // dropOldest removes the oldest fifth of ps by tokens, at least one piece and never the
 // last. A single piece loses the first fifth of its text instead.

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -24,13 +25,13 @@ func newSettings(opts *Options) (*settings, error) {
 	if opts != nil {
 		s.Options = *opts
 	}
-	s.KeepRecent = orInt(s.KeepRecent, DefaultKeepRecent)
-	s.MinSource = orInt(s.MinSource, min(minSourceCap, s.KeepRecent/minSourceShare))
-	s.MaxCalls = orInt(s.MaxCalls, DefaultMaxCalls)
-	s.Timeout = orDuration(s.Timeout, DefaultTimeout)
+	s.KeepRecent = cmp.Or(s.KeepRecent, DefaultKeepRecent)
+	s.MinSource = cmp.Or(s.MinSource, min(minSourceCap, s.KeepRecent/minSourceShare))
+	s.MaxCalls = cmp.Or(s.MaxCalls, DefaultMaxCalls)
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
 	s.Retry = s.Retry.withDefaults()
-	s.Breaker.Failures = orInt(s.Breaker.Failures, 3)
-	s.Breaker.Pause = orDuration(s.Breaker.Pause, 5*time.Minute)
+	s.Breaker.Failures = cmp.Or(s.Breaker.Failures, defaultFailures)
+	s.Breaker.Pause = cmp.Or(s.Breaker.Pause, defaultPause)
 	if s.Extractive == "" {
 		s.Extractive = PolicyNever
 	}
@@ -54,9 +55,9 @@ func newSettings(opts *Options) (*settings, error) {
 }
 
 func (r Retry) withDefaults() Retry {
-	r.Attempts = orInt(r.Attempts, 3)
-	r.MinDelay = orDuration(r.MinDelay, 500*time.Millisecond)
-	r.MaxDelay = max(r.MinDelay, orDuration(r.MaxDelay, 5*time.Second))
+	r.Attempts = cmp.Or(r.Attempts, defaultAttempts)
+	r.MinDelay = cmp.Or(r.MinDelay, defaultMinDelay)
+	r.MaxDelay = max(r.MinDelay, cmp.Or(r.MaxDelay, defaultMaxDelay))
 	if r.Jitter == nil {
 		r.Jitter = func() float64 { return 2*rand.Float64() - 1 }
 	}
@@ -88,20 +89,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func orInt(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
-
-func orDuration(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // summaryTokens is how long a summary may get where target tokens may be sent; 0: unknown.

@@ -1,8 +1,10 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -121,7 +123,7 @@ const minPart = 128
 // replaces.
 func (j *job) targetFor(st stage) int {
 	have := sizeOf(st.pieces) + j.s.counter.Text(st.previous)
-	return max(minPart, min(j.output(), have/2, orInt(st.most, have)))
+	return max(minPart, min(j.output(), have/2, cmp.Or(st.most, have)))
 }
 
 // sourceLimit is how much source one request can take: what the smallest window of the
@@ -144,7 +146,7 @@ func (j *job) window() int {
 	for _, c := range j.candidates() {
 		w := c.model.Window
 		if w == 0 {
-			w = orInt(j.s.Budget.Window, DefaultSummarizerWindow)
+			w = cmp.Or(j.s.Budget.Window, DefaultSummarizerWindow)
 		}
 		if window == 0 || w < window {
 			window = w
@@ -182,7 +184,7 @@ func (j *job) reduce(ps []piece, limit int) []piece {
 			continue
 		}
 		if &out[0] == &ps[0] {
-			out = append([]piece(nil), ps...)
+			out = slices.Clone(ps)
 		}
 		out[i] = j.fit(p, limit)
 	}

@@ -1,9 +1,11 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,7 +142,7 @@ func (s *Script) next(r Request) Reply {
 func (s *Script) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
+	return slices.Clone(s.requests)
 }
 
 // thinkingRoom is what a model may use before its answer, in tokens; it counts as output.
@@ -176,7 +178,7 @@ func (c completing) Summarize(ctx context.Context, r Request) (Summary, error) {
 		most += thinkingRoom
 	}
 	if c.model.Output > 0 {
-		most = min(orInt(most, c.model.Output), c.model.Output)
+		most = min(cmp.Or(most, c.model.Output), c.model.Output)
 	}
 	answer, err := c.completer.Complete(ctx, ce.CompletionRequest{
 		System:    systemPrompt,

@@ -150,7 +150,7 @@ func (j *job) fromProvider(ctx context.Context, p *Plan) (string, error) {
 	if j.s.Provider == nil {
 		return "", nil
 	}
-	source := append(append([]message.Message(nil), p.Summarise...), p.TurnPrefix...)
+	source := slices.Concat(p.Summarise, p.TurnPrefix)
 	text, err := bounded(ctx, func(ctx context.Context) (string, error) {
 		return j.s.Provider.SummarizeMessages(ctx, ProviderRequest{
 			Messages: source, Previous: p.Previous,
@@ -224,15 +224,6 @@ func (s *settings) needs(p *Plan, files FileOperations) required {
 	return n
 }
 
-// segmentsOf renders messages and tells the speakers apart.
-func (s *settings) segmentsOf(ms []message.Message) []segment {
-	var out []segment
-	for _, p := range s.pieces(ms, usualLimits()) {
-		out = append(out, segments(p.text)...)
-	}
-	return out
-}
-
 func (s *settings) redactFiles(l FileLists) FileLists {
 	for _, list := range [...][]string{l.ReadFiles, l.ModifiedFiles} {
 		for i := range list {
@@ -240,27 +231,4 @@ func (s *settings) redactFiles(l FileLists) FileLists {
 		}
 	}
 	return l
-}
-
-// lastAsk returns what the user said last; in a turn that goes on it is not done.
-func lastAsk(segs []segment) string {
-	for i := len(segs) - 1; i >= 0; i-- {
-		if segs[i].label == labelUser {
-			return segs[i].text
-		}
-	}
-	return ""
-}
-
-// unanswered returns what the user said last, when nobody answered it in words.
-func unanswered(segs []segment) string {
-	for i := len(segs) - 1; i >= 0; i-- {
-		switch segs[i].label {
-		case labelAssistant:
-			return ""
-		case labelUser:
-			return segs[i].text
-		}
-	}
-	return ""
 }
