@@ -87,6 +87,12 @@ func (b Block) IsCall() bool {
 	return isCall(b.Type)
 }
 
+// ExtraString returns the string in Extra under key, "" when there is none.
+func (b Block) ExtraString(key string) string {
+	s, _ := jsonx.String(b.Extra[key])
+	return s
+}
+
 func validArguments(arguments json.RawMessage) json.RawMessage {
 	switch {
 	case len(arguments) == 0:

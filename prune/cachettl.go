@@ -121,7 +121,7 @@ func (p *cacheTTL) round(ms, out []message.Message, in Input) (first int, change
 	r := &round{p: p, e: in.estimator(), ms: ms, out: slices.Clone(out), window: float64(in.Window), decided: map[int]shortening{}}
 	before := tokens.Messages(r.e, p.counted(out))
 	r.total = before
-	if from >= to || r.ratio() < positive(p.opts.SoftRatio) {
+	if from >= to || r.ratio() < max(0, p.opts.SoftRatio) {
 		return 0, false
 	}
 	r.trim(from, to)
@@ -149,7 +149,7 @@ func (r *round) trim(from, to int) {
 
 // clear takes the oldest results away until the list is small enough, if they are worth it.
 func (r *round) clear() {
-	enough := positive(r.p.opts.HardRatio)
+	enough := max(0, r.p.opts.HardRatio)
 	if r.p.opts.NoHardClear || r.ratio() < enough || charsPerToken*r.prunableSize() < r.p.opts.MinPrunable {
 		return
 	}
@@ -226,5 +226,3 @@ func (p *cacheTTL) Observe(_ message.Usage, at time.Time) {
 func modelName(in Input) string {
 	return strings.ToLower(strings.TrimSpace(in.Provider)) + "/" + strings.ToLower(strings.TrimSpace(in.Model))
 }
-
-func positive(f float64) float64 { return max(0, f) }

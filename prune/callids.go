@@ -93,8 +93,8 @@ func SanitizeCallIDs(ms []message.Message, mode IDMode) []message.Message {
 
 // An idPass is SanitizeCallIDs with a memory.
 type idPass struct {
-	mode IDMode
-	left leftPass
+	mode     IDMode
+	rewriter rewriter
 
 	used    map[string]bool
 	calls   map[string]int      // uses of a raw id by calls
@@ -104,7 +104,7 @@ type idPass struct {
 
 func newIDPass(mode IDMode) *idPass {
 	p := &idPass{mode: mode}
-	p.left.reset = func() {
+	p.rewriter.reset = func() {
 		p.used, p.calls, p.orphans = map[string]bool{}, map[string]int{}, map[string]int{}
 		p.pending = map[string][]string{}
 	}
@@ -121,7 +121,7 @@ func (p *idPass) applyFrom(ms []message.Message, _ Input, known int) ([]message.
 	if p.mode == IDsAsTheyAre {
 		return slices.Clip(ms), 0
 	}
-	return p.left.runFrom(ms, known, "", edge{}, func(_ int, m *message.Message) (message.Message, verdict) {
+	return p.rewriter.run(ms, known, "", edge{}, func(_ int, m *message.Message) (message.Message, verdict) {
 		switch m.Role {
 		case message.RoleAssistant:
 			return p.assistant(m)
@@ -147,7 +147,7 @@ func (p *idPass) assistant(m *message.Message) (message.Message, verdict) {
 const keyToolUseID = "toolUseId"
 
 func (p *idPass) result(m *message.Message) (message.Message, verdict) {
-	out, second := *m, extraString(m.Extra, keyToolUseID)
+	out, second := *m, m.ExtraString(keyToolUseID)
 	if m.ToolCallID != "" {
 		out.ToolCallID = p.forResult(m.ToolCallID)
 	}

@@ -160,7 +160,7 @@ func isAnyCall(t message.BlockType) bool {
 
 func usableCall(allowed []string) func(b *message.Block) bool {
 	names := make(map[string]bool)
-	for _, name := range globs(allowed) {
+	for _, name := range normalNames(allowed) {
 		names[name] = true
 	}
 	return func(b *message.Block) bool {
@@ -187,7 +187,7 @@ func hasID(b *message.Block) bool {
 		return true
 	}
 	for _, key := range []string{"id", "call_id", "callId", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id"} {
-		if s := extraString(b.Extra, key); !isBlank(s) {
+		if s := b.ExtraString(key); !isBlank(s) {
 			return true
 		}
 	}
@@ -198,12 +198,4 @@ func hasID(b *message.Block) bool {
 func isPartial(b *message.Block) bool {
 	_, ok := b.Extra["partialJson"]
 	return ok
-}
-
-func extraString(extra map[string]json.RawMessage, key string) string {
-	var s string
-	if raw, ok := extra[key]; !ok || json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -167,22 +168,14 @@ func withOneText(m message.Message, text string) message.Message {
 
 // joinedText is all texts of m, one after the other on lines of their own.
 func joinedText(m *message.Message) string {
-	var texts []string
-	for i := range m.Content {
-		if isText(&m.Content[i]) {
-			texts = append(texts, m.Content[i].Text)
-		}
-	}
-	return strings.Join(texts, "\n")
+	return strings.Join(slices.Collect(texts(m)), "\n")
 }
 
 // evenShare is the length to which the texts of m must be cut to be limit together.
 func evenShare(m *message.Message, limit int) int {
 	var lengths []int
-	for i := range m.Content {
-		if isText(&m.Content[i]) {
-			lengths = append(lengths, unitLen(m.Content[i].Text))
-		}
+	for text := range texts(m) {
+		lengths = append(lengths, unitLen(text))
 	}
 	slices.Sort(lengths)
 	for i, n := range lengths {
@@ -200,13 +193,22 @@ func isText(b *message.Block) bool {
 	return b.Type == message.BlockText || b.Type == message.BlockToolResult && b.Text != ""
 }
 
+// texts yields the texts of a result in order.
+func texts(m *message.Message) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range m.Content {
+			if b := &m.Content[i]; isText(b) && !yield(b.Text) {
+				return
+			}
+		}
+	}
+}
+
 // textLen is the length of all texts of a message in UTF-16 units.
 func textLen(m *message.Message) int {
 	n := 0
-	for i := range m.Content {
-		if isText(&m.Content[i]) {
-			n += unitLen(m.Content[i].Text)
-		}
+	for text := range texts(m) {
+		n += unitLen(text)
 	}
 	return n
 }
@@ -219,10 +221,8 @@ func overLimit(m *message.Message, limit int) bool {
 
 func textBytes(m *message.Message) int {
 	n := 0
-	for i := range m.Content {
-		if isText(&m.Content[i]) {
-			n += len(m.Content[i].Text)
-		}
+	for text := range texts(m) {
+		n += len(text)
 	}
 	return n
 }

@@ -23,7 +23,7 @@ const maxImageBytes = 5 << 20
 // in single messages goes. See [Hygiene] for the rules.
 type cleaner struct {
 	plainNames bool // tool names may have neither dots nor colons
-	left       leftPass
+	rewriter   rewriter
 }
 
 // Apply implements Pass.
@@ -34,7 +34,7 @@ func (p *cleaner) Apply(ms []message.Message, in Input) []message.Message {
 
 func (p *cleaner) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
 	ask := unknownAsk
-	out, stays := p.left.runFrom(ms, known, "", edge{}, func(i int, m *message.Message) (message.Message, verdict) {
+	out, stays := p.rewriter.run(ms, known, "", edge{}, func(i int, m *message.Message) (message.Message, verdict) {
 		if ask == unknownAsk || m.Role != message.RoleToolResult {
 			ask = askOf(ms, i)
 		}
@@ -53,7 +53,7 @@ func customStep(m *message.Message) (message.Message, verdict) {
 		return *m, kept
 	}
 	return chain(m, imageStep, func(m *message.Message) (message.Message, verdict) {
-		return filtered(m, func(b *message.Block) bool { return b.Type != message.BlockText || !isBlank(b.Text) })
+		return filtered(m, isNoBlank)
 	})
 }
 
@@ -106,7 +106,7 @@ func replayStep(m *message.Message) (message.Message, verdict) {
 		if len(m.Content) == 0 {
 			return *m, dropped
 		}
-		return filtered(m, func(b *message.Block) bool { return b.Type != message.BlockText || !isBlank(b.Text) })
+		return filtered(m, isNoBlank)
 	case message.RoleAssistant:
 		return replayAssistant(m)
 	}
@@ -212,7 +212,7 @@ func contentStep(m *message.Message) (message.Message, verdict) {
 		return *m, kept
 	}
 	out, v := chain(m, imageStep, func(m *message.Message) (message.Message, verdict) {
-		return filtered(m, func(b *message.Block) bool { return b.Type != message.BlockText || !isBlank(b.Text) })
+		return filtered(m, isNoBlank)
 	})
 	if len(m.Content) > 0 && v != dropped {
 		return out, v
@@ -223,6 +223,9 @@ func contentStep(m *message.Message) (message.Message, verdict) {
 	out.Content = []message.Block{message.Text(EmptyText)}
 	return withoutForm(out), replaced
 }
+
+// isNoBlank is false for a text block that says nothing.
+func isNoBlank(b *message.Block) bool { return b.Type != message.BlockText || !isBlank(b.Text) }
 
 // filtered keeps the blocks that keep tells; a message that loses all is dropped.
 func filtered(m *message.Message, keep func(b *message.Block) bool) (message.Message, verdict) {

@@ -13,12 +13,12 @@ import (
 // has followed go, so nothing changes within a turn. An ask of another kind stays, whatever
 // the model answered.
 type quietPass struct {
-	left leftPass
+	rewriter rewriter
 }
 
 func newQuietPass() *quietPass {
 	p := new(quietPass)
-	p.left.from = func(ms []message.Message, n int) int { // the turn that changed
+	p.rewriter.from = func(ms []message.Message, n int) int { // the turn that changed
 		start, _ := turnAround(ms, n-1)
 		return start
 	}
@@ -34,7 +34,7 @@ func (p *quietPass) Apply(ms []message.Message, in Input) []message.Message {
 func (p *quietPass) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
 	last := max(0, lastTurn(ms))
 	start, end, quiet := 0, 0, false
-	return p.left.runFrom(ms, known, "", edge{at: last}, func(i int, m *message.Message) (message.Message, verdict) {
+	return p.rewriter.run(ms, known, "", edge{at: last}, func(i int, m *message.Message) (message.Message, verdict) {
 		if i >= last {
 			return *m, kept
 		}
@@ -47,34 +47,6 @@ func (p *quietPass) applyFrom(ms []message.Message, _ Input, known int) ([]messa
 		}
 		return *m, kept
 	})
-}
-
-// startsTurn reports whether the model sees m as something that it was told.
-func startsTurn(m *message.Message) bool {
-	switch m.Role {
-	case message.RoleUser:
-		return true
-	case message.RoleAssistant, message.RoleToolResult:
-		return false
-	}
-	return len(message.ForModel([]message.Message{*m})) > 0
-}
-
-func lastTurn(ms []message.Message) int {
-	i := len(ms) - 1
-	for i >= 0 && !startsTurn(&ms[i]) {
-		i--
-	}
-	return i
-}
-
-// turnAround is the run from the start of the turn of ms[i] to that of the next.
-func turnAround(ms []message.Message, i int) (start, end int) {
-	for start = i; start > 0 && !startsTurn(&ms[start]); start-- {
-	}
-	for end = i + 1; end < len(ms) && !startsTurn(&ms[end]); end++ {
-	}
-	return start, end
 }
 
 func isQuiet(ms []message.Message, start, end int) bool {

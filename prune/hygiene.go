@@ -2,104 +2,10 @@ package prune
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-contextengine/contextengine/message"
 )
-
-// A Policy names the rules by which a provider takes a list of messages. The zero value is
-// the rules that every provider shares.
-type Policy string
-
-// The policies that this package knows.
-const (
-	// PolicyCommon pairs calls with results and removes what no provider takes.
-	PolicyCommon Policy = ""
-	// PolicyAnthropic also wants turns to alternate, a user message first, call ids and tool
-	// names of its alphabet, and reasoning to be signed.
-	PolicyAnthropic Policy = "anthropic"
-	// PolicyGemini also wants turns to alternate, a user message first and plain call ids.
-	PolicyGemini Policy = "gemini"
-	// PolicyOpenAIChat is for chat completions and providers that copy them: plain call
-	// ids and tool names, a user message first, no reasoning of earlier turns.
-	PolicyOpenAIChat Policy = "openai-chat"
-	// PolicyOpenAIResponses is for the Responses API: plain call ids and tool names.
-	PolicyOpenAIResponses Policy = "openai-responses"
-	// PolicyMistral is PolicyOpenAIChat with call ids of nine characters.
-	PolicyMistral Policy = "mistral"
-	// PolicyAuto is for each request the policy that [PolicyFor] names for its Input, for
-	// sessions that change their model.
-	PolicyAuto Policy = "auto"
-)
-
-// Valid reports whether p is one of the constants. Others are treated as PolicyCommon.
-func (p Policy) Valid() bool {
-	switch p {
-	case PolicyCommon, PolicyAnthropic, PolicyGemini, PolicyOpenAIChat, PolicyOpenAIResponses, PolicyMistral, PolicyAuto:
-		return true
-	}
-	return false
-}
-
-// PolicyFor returns the policy for a model by its API, else by its provider's name.
-// Unknown ones get PolicyCommon.
-func PolicyFor(provider, api string) Policy {
-	provider, api = strings.ToLower(strings.TrimSpace(provider)), strings.ToLower(strings.TrimSpace(api))
-	has := func(s string, parts ...string) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
-	}
-	switch {
-	case has(api, "anthropic"), has(api, "bedrock-converse"):
-		return PolicyAnthropic
-	case has(api, "google", "gemini"):
-		return PolicyGemini
-	case has(api, "responses"):
-		return PolicyOpenAIResponses
-	case has(provider, "mistral"), has(api, "mistral"):
-		return PolicyMistral
-	case has(api, "completions"):
-		return PolicyOpenAIChat
-	case has(provider, "anthropic", "bedrock"):
-		return PolicyAnthropic
-	case has(provider, "google", "gemini"):
-		return PolicyGemini
-	case has(provider, "openai"):
-		return PolicyOpenAIChat
-	default:
-		return PolicyCommon
-	}
-}
-
-// policyRules are the differences between policies.
-type policyRules struct {
-	ids              IDMode
-	plainNames       bool // tool names have neither dots nor colons
-	signedThinking   bool // reasoning comes with a signature or not at all
-	base64Signatures bool // signatures of other shape are refused
-	dropReasoning    bool // the reasoning of earlier turns is refused
-	userFirst        bool // an assistant message may not come first
-	mergeAssistants  bool
-	alternate        bool // users are merged too
-}
-
-func (p Policy) rules() policyRules {
-	switch p {
-	case PolicyAnthropic:
-		return policyRules{ids: IDsNative, plainNames: true, signedThinking: true, userFirst: true, alternate: true}
-	case PolicyGemini:
-		return policyRules{ids: IDsStrict, base64Signatures: true, userFirst: true, mergeAssistants: true}
-	case PolicyOpenAIChat:
-		return policyRules{ids: IDsStrict, plainNames: true, dropReasoning: true, userFirst: true, alternate: true}
-	case PolicyOpenAIResponses:
-		return policyRules{ids: IDsStrict, plainNames: true}
-	case PolicyMistral:
-		return policyRules{ids: IDsNine, plainNames: true, dropReasoning: true, userFirst: true, alternate: true}
-	}
-	return policyRules{}
-}
 
 // Standard returns the passes that a request needs, in their fixed order: [HistoryImages],
 // [ToolResults] with their defaults, then [Hygiene]. They belong to one session. Applied to
@@ -198,44 +104,4 @@ func userFirst(ms []message.Message) []message.Message {
 	first := message.User(SessionStartText)
 	first.Timestamp = ms[0].Timestamp
 	return slices.Concat([]message.Message{first}, ms)
-}
-
-// ForgetStaleUsage removes the usage of assistant messages that are not newer than the last
-// compaction: it counted what the summary replaced, so an estimate may not start from it.
-// It returns ms itself when nothing changes.
-func ForgetStaleUsage(ms []message.Message) []message.Message {
-	return new(usagePass).Apply(ms, Input{})
-}
-
-// A usagePass is ForgetStaleUsage with a memory.
-type usagePass struct {
-	left leftPass
-}
-
-// Apply implements Pass.
-func (p *usagePass) Apply(ms []message.Message, in Input) []message.Message {
-	out, _ := p.applyFrom(ms, in, 0)
-	return out
-}
-
-func (p *usagePass) applyFrom(ms []message.Message, _ Input, known int) ([]message.Message, int) {
-	last, at := -1, time.Time{}
-	for i := len(ms) - 1; i >= 0 && last < 0; i-- {
-		if ms[i].Role == message.RoleCompactionSummary {
-			last = i
-		}
-	}
-	if last >= 0 {
-		at = ms[last].Timestamp
-	}
-	of := strconv.Itoa(last) + " " + strconv.FormatInt(at.UnixMilli(), 10)
-	return p.left.runFrom(ms, known, of, edge{}, func(i int, m *message.Message) (message.Message, verdict) {
-		old := i < last || last >= 0 && !at.IsZero() && !m.Timestamp.IsZero() && !m.Timestamp.After(at)
-		if m.Role != message.RoleAssistant || m.Usage == nil || !old {
-			return *m, kept
-		}
-		out := *m
-		out.Usage = nil
-		return out, replaced
-	})
 }

@@ -41,29 +41,10 @@ func withoutThinking(m *message.Message, drop func(b *message.Block) bool) (mess
 	return out, v
 }
 
-func lastAssistant(ms []message.Message) int {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role == message.RoleAssistant {
-			return i
-		}
-	}
-	return -1
-}
-
-// lastUser finds the last message that the provider sees as the user's.
-func lastUser(ms []message.Message) int {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if startsTurn(&ms[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
 // A thinkingPass keeps of reasoning and signatures what the provider takes back.
 type thinkingPass struct {
-	rules policyRules
-	left  leftPass
+	rules    policyRules
+	rewriter rewriter
 }
 
 // Apply implements Pass.
@@ -73,14 +54,14 @@ func (p *thinkingPass) Apply(ms []message.Message, in Input) []message.Message {
 }
 
 func (p *thinkingPass) applyFrom(ms []message.Message, in Input, known int) ([]message.Message, int) {
-	turn := thinkingTurn{rules: p.rules, in: in, ms: ms, latest: lastAssistant(ms), user: lastUser(ms), compacted: lastCompaction(ms)}
+	turn := thinkingTurn{rules: p.rules, in: in, ms: ms, latest: lastAssistant(ms), user: lastTurn(ms), compacted: lastCompaction(ms)}
 	turn.open = turn.latest >= 0 && (turn.latest == len(ms)-1 || turn.latest > turn.user)
 	at := edge{
-		at: max(0, min(turn.latest, turn.user)),
-		as: strconv.Itoa(turn.latest) + " " + strconv.Itoa(turn.user) + " " + strconv.FormatBool(turn.open),
+		at:      max(0, min(turn.latest, turn.user)),
+		variant: strconv.Itoa(turn.latest) + " " + strconv.Itoa(turn.user) + " " + strconv.FormatBool(turn.open),
 	}
-	of := modelName(in) + "/" + in.API + "/" + strconv.FormatInt(turn.compacted, 10)
-	return p.left.runFrom(ms, known, of, at, turn.step)
+	variant := modelName(in) + "/" + in.API + "/" + strconv.FormatInt(turn.compacted, 10)
+	return p.rewriter.run(ms, known, variant, at, turn.step)
 }
 
 // A thinkingTurn is what one list tells about its reasoning.
@@ -167,10 +148,10 @@ func signatureOf(b *message.Block) string {
 		return b.Signature
 	case b.Type == blockRedacted && b.Data != "":
 		return b.Data
-	case extraString(b.Extra, "signature") != "":
-		return extraString(b.Extra, "signature")
+	case b.ExtraString("signature") != "":
+		return b.ExtraString("signature")
 	default:
-		return extraString(b.Extra, "thought_signature")
+		return b.ExtraString("thought_signature")
 	}
 }
 

@@ -66,7 +66,7 @@ func (p *toolResults) Apply(ms []message.Message, in Input) []message.Message {
 	known, stays := len(p.memo.seen), p.memo.prefix(ms)
 	p.cut(stays)
 	if len(ms) > 0 && (stays == 0 || stays < known) {
-		p.forget(ms)
+		forgetAbsent(p.shrunk, ms)
 	}
 	p.extend(ms, in.estimator())
 	if bound := p.opts.MaxAggregateChars(in.Window); p.total > bound {
@@ -157,9 +157,9 @@ func (p *toolResults) cut(n int) {
 	p.memo.cut(n)
 }
 
-// forget drops decisions about results that the list no longer has.
-func (p *toolResults) forget(ms []message.Message) {
-	if len(p.shrunk) == 0 {
+// forgetAbsent drops decisions, by identity, about results that the list no longer has.
+func forgetAbsent[D any](decisions map[string]D, ms []message.Message) {
+	if len(decisions) == 0 {
 		return
 	}
 	here := make(map[string]bool)
@@ -168,7 +168,7 @@ func (p *toolResults) forget(ms []message.Message) {
 			here[identity(&ms[i])] = true
 		}
 	}
-	maps.DeleteFunc(p.shrunk, func(id string, _ shrunkResult) bool { return !here[id] })
+	maps.DeleteFunc(decisions, func(id string, _ D) bool { return !here[id] })
 }
 
 // Observe implements Stateful.

@@ -1,12 +1,7 @@
 package prune
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
-	"regexp"
-	"strconv"
+	"cmp"
 	"strings"
 	"time"
 )
@@ -68,14 +63,14 @@ type SoftTrim struct {
 
 // Effective returns the options with every default filled in; negative still means zero.
 func (o CacheTTLOptions) Effective() CacheTTLOptions {
-	o.TTL = orDefault(o.TTL, defaultTTL)
-	o.KeepAssistants = orDefault(o.KeepAssistants, defaultKeepAssistants)
-	o.SoftRatio = orDefault(o.SoftRatio, defaultSoftRatio)
-	o.HardRatio = orDefault(o.HardRatio, defaultHardRatio)
-	o.MinPrunable = orDefault(o.MinPrunable, defaultMinPrunable)
-	o.SoftTrim.Max = orDefault(o.SoftTrim.Max, defaultTrimMax)
-	o.SoftTrim.Head = orDefault(o.SoftTrim.Head, defaultTrimHeadTail)
-	o.SoftTrim.Tail = orDefault(o.SoftTrim.Tail, defaultTrimHeadTail)
+	o.TTL = cmp.Or(o.TTL, defaultTTL)
+	o.KeepAssistants = cmp.Or(o.KeepAssistants, defaultKeepAssistants)
+	o.SoftRatio = cmp.Or(o.SoftRatio, defaultSoftRatio)
+	o.HardRatio = cmp.Or(o.HardRatio, defaultHardRatio)
+	o.MinPrunable = cmp.Or(o.MinPrunable, defaultMinPrunable)
+	o.SoftTrim.Max = cmp.Or(o.SoftTrim.Max, defaultTrimMax)
+	o.SoftTrim.Head = cmp.Or(o.SoftTrim.Head, defaultTrimHeadTail)
+	o.SoftTrim.Tail = cmp.Or(o.SoftTrim.Tail, defaultTrimHeadTail)
 	if isBlank(o.Placeholder) {
 		o.Placeholder = ""
 	}
@@ -83,13 +78,6 @@ func (o CacheTTLOptions) Effective() CacheTTLOptions {
 		o.Eligible = CachesPrompts
 	}
 	return o
-}
-
-func orDefault[T time.Duration | int | float64](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // CachesPrompts reports whether the provider of a request is known to cache prompts for a
@@ -107,196 +95,5 @@ func CachesPrompts(in Input) bool {
 	}
 }
 
-// toolMatcher returns the rule by which a tool's results may be shortened.
-func toolMatcher(allow, deny []string) func(tool string) bool {
-	allowed, denied := globs(allow), globs(deny)
-	return func(tool string) bool {
-		tool = strings.ToLower(strings.TrimSpace(tool))
-		if matchesAny(denied, tool) {
-			return false
-		}
-		return len(allowed) == 0 || matchesAny(allowed, tool)
-	}
-}
-
 // Matches reports whether a tool's results may be shortened by the options.
 func (o CacheTTLOptions) Matches(tool string) bool { return toolMatcher(o.Allow, o.Deny)(tool) }
-
-func globs(patterns []string) []string {
-	var out []string
-	for _, p := range patterns {
-		if p = strings.ToLower(strings.TrimSpace(p)); p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func matchesAny(patterns []string, s string) bool {
-	for _, p := range patterns {
-		if globMatch(p, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// globMatch matches * with any characters and everything else with itself.
-func globMatch(pattern, s string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !strings.HasPrefix(s, first) {
-		return false
-	}
-	s = s[len(first):]
-	if !star {
-		return s == ""
-	}
-	for {
-		part, more, again := strings.Cut(rest, "*")
-		if !again {
-			return strings.HasSuffix(s, part)
-		}
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s, rest = s[i+len(part):], more
-	}
-}
-
-// ParseCacheTTL reads the documented contextPruning configuration object. on is false when
-// its mode is not cache-ttl.
-//
-// Numbers out of range are clamped. A lifetime is a string of numbers with ms, s, m, h or d,
-// such as 1h30m, and minutes where no unit is given; one that cannot be read keeps the default.
-// null is as good as absent. A value of another JSON type, such as a number for ttl or a
-// string for keepLastAssistants, is an error that names its key, and nothing is read.
-func ParseCacheTTL(raw json.RawMessage) (opts CacheTTLOptions, on bool, err error) {
-	var c ttlConfig
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return CacheTTLOptions{}, false, fmt.Errorf("reading context pruning: %w", typeError(err))
-	}
-	if c.Mode != "cache-ttl" {
-		return CacheTTLOptions{}, false, nil
-	}
-	o := CacheTTLOptions{
-		KeepAssistants: count(c.KeepLastAssistants),
-		SoftRatio:      share(c.SoftTrimRatio),
-		HardRatio:      share(c.HardClearRatio),
-		MinPrunable:    count(c.MinPrunableToolChars),
-		SoftTrim: SoftTrim{
-			Max: count(c.SoftTrim.MaxChars), Head: count(c.SoftTrim.HeadChars), Tail: count(c.SoftTrim.TailChars),
-		},
-		NoHardClear: c.HardClear.Enabled != nil && !*c.HardClear.Enabled,
-		Placeholder: strings.TrimSpace(c.HardClear.Placeholder),
-		Allow:       c.Tools.Allow, Deny: c.Tools.Deny,
-	}
-	if ttl, ok := lifetime(c.TTL); ok {
-		o.TTL = ttl
-	}
-	return o, true, nil
-}
-
-// typeError names the key that has a value of the wrong type.
-func typeError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) || wrong.Field == "" {
-		return err
-	}
-	return fmt.Errorf("%q cannot be a %s: %w", wrong.Field, wrong.Value, err)
-}
-
-type ttlConfig struct {
-	Mode                 string   `json:"mode"`
-	TTL                  string   `json:"ttl"`
-	KeepLastAssistants   *float64 `json:"keepLastAssistants"`
-	SoftTrimRatio        *float64 `json:"softTrimRatio"`
-	HardClearRatio       *float64 `json:"hardClearRatio"`
-	MinPrunableToolChars *float64 `json:"minPrunableToolChars"`
-	Tools                struct {
-		Allow []string `json:"allow"`
-		Deny  []string `json:"deny"`
-	} `json:"tools"`
-	SoftTrim struct {
-		MaxChars  *float64 `json:"maxChars"`
-		HeadChars *float64 `json:"headChars"`
-		TailChars *float64 `json:"tailChars"`
-	} `json:"softTrim"`
-	HardClear struct {
-		Enabled     *bool  `json:"enabled"`
-		Placeholder string `json:"placeholder"`
-	} `json:"hardClear"`
-}
-
-// count turns a configured count into an option: absent is the default, none is negative.
-func count(v *float64) int {
-	switch {
-	case v == nil || math.IsNaN(*v):
-		return 0
-	case *v < 1:
-		return -1
-	default:
-		return int(math.Min(*v, maxCount))
-	}
-}
-
-// maxCount leaves room for what is computed with a count.
-const maxCount = min(math.MaxInt/8, 1<<53)
-
-func share(v *float64) float64 {
-	switch {
-	case v == nil || math.IsNaN(*v):
-		return 0
-	case *v <= 0:
-		return -1
-	default:
-		return math.Min(*v, 1)
-	}
-}
-
-// lifetime reads a duration; a bare number is minutes. No time at all means that nothing
-// expires.
-func lifetime(s string) (time.Duration, bool) {
-	s = strings.ToLower(strings.TrimSpace(s))
-	if bareNumber.MatchString(s) {
-		s += "m"
-	}
-	if !durationText.MatchString(s) {
-		return 0, false
-	}
-	total := 0.0
-	for _, part := range durationPart.FindAllStringSubmatch(s, -1) {
-		n, err := strconv.ParseFloat(part[1], 64)
-		if err != nil {
-			return 0, false
-		}
-		total += n * float64(durationUnit(part[2]))
-	}
-	if total >= math.MaxInt64 {
-		return 0, false
-	}
-	if d := time.Duration(total).Round(time.Millisecond); d > 0 {
-		return d, true
-	}
-	return -1, true
-}
-
-var (
-	bareNumber   = regexp.MustCompile(`^\d+(?:\.\d+)?$`)
-	durationText = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$`)
-	durationPart = regexp.MustCompile(`(\d+(?:\.\d+)?)(ms|s|m|h|d)`)
-)
-
-func durationUnit(name string) time.Duration {
-	switch name {
-	case "ms":
-		return time.Millisecond
-	case "s":
-		return time.Second
-	case "m":
-		return time.Minute
-	case "h":
-		return time.Hour
-	}
-	return 24 * time.Hour
-}

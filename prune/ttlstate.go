@@ -3,7 +3,6 @@ package prune
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -52,16 +51,7 @@ func (s *ttlState) set(m *message.Message, how shortening) {
 // there were any.
 func (s *ttlState) forget(ms []message.Message) bool {
 	had := len(s.Results)
-	if had == 0 {
-		return false
-	}
-	here := make(map[string]bool)
-	for i := range ms {
-		if ms[i].Role == message.RoleToolResult {
-			here[identity(&ms[i])] = true
-		}
-	}
-	maps.DeleteFunc(s.Results, func(id string, _ ttlResult) bool { return !here[id] })
+	forgetAbsent(s.Results, ms)
 	return len(s.Results) < had
 }
 

@@ -3,7 +3,6 @@ package tokens
 import (
 	"encoding/json"
 
-	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -80,7 +79,7 @@ func compatInputBlock(b *message.Block) int {
 		if b.Text != "" {
 			return utf16Len(b.Text)
 		}
-		return utf16Len(blockString(b, "content"))
+		return utf16Len(b.ExtraString("content"))
 	}
 	return 0
 }
@@ -116,12 +115,6 @@ const (
 	toolResultSnake message.BlockType = "tool_result"
 	toolUseSnake    message.BlockType = "tool_use"
 )
-
-// blockString returns an unknown field of a block that is a JSON string, else "".
-func blockString(b *message.Block, key string) string {
-	s, _ := jsonx.String(b.Extra[key])
-	return s
-}
 
 // isBareString reports content that JSON had as a string, not as a list of blocks:
 // package message leaves the mark of a string for it.
