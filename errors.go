@@ -23,8 +23,8 @@ var (
 	// its deadline and still runs, so that no other may start, and that no
 	// fallback is allowed to answer.
 	ErrEngineBusy = errors.New("engine still busy with an abandoned call")
-	// ErrClosed says that the [Handle] was closed.
-	ErrClosed = errors.New("handle is closed")
+	// ErrClosed says that the [Handle], or the host that drives it, was closed.
+	ErrClosed = errors.New("closed")
 )
 
 // An OpError is any failure that leaves a [Handle]. Engine is the selected id.

@@ -70,7 +70,7 @@ func (c *Compactor) CompactSession(ctx context.Context, p ce.CompactParams) (ce.
 	}
 	log, err := c.store.Open(ctx, id)
 	if err != nil {
-		return ce.CompactResult{}, fmt.Errorf("opening session %q: %w", id, err)
+		return ce.CompactResult{}, fmt.Errorf("compacting session %q: %w", id, err)
 	}
 	defer func() {
 		if cerr := log.Close(); cerr != nil { // what was stored is stored

@@ -21,6 +21,7 @@ import (
 //
 //   - A session that the store does not have is created; with a blank SessionID it
 //     gets a new id, which Outcome.Session tells.
+//   - A user's input with nothing but blank text is refused: no provider takes it.
 //   - What fails before the append leaves the log as it was.
 //   - After the append Begin ends the turn itself, as failed, and the input stays
 //     stored: Begin with the zero Message continues from there.
@@ -46,7 +47,7 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 	began := stageNone
 	defer func() { t.abandon(ctx, began) }() // for panics of what the host brought, too
 	if err := t.prepare(bounded, input); err != nil {
-		return nil, fmt.Errorf("beginning a turn of session %q: %w", ref.SessionID, err)
+		return nil, fmt.Errorf("beginning a turn of %s: %w", naming(ref), err)
 	}
 	if err := t.admit(bounded, input); err != nil {
 		return nil, fmt.Errorf("beginning a turn of session %q: %w", t.ref.SessionID, err)
@@ -56,7 +57,7 @@ func (h *Host) Begin(ctx context.Context, ref ce.SessionRef, input message.Messa
 		return nil, t.failed(ctx, err)
 	}
 	if !h.keep(t) {
-		return nil, t.failed(ctx, ce.ErrClosed)
+		return nil, t.failed(ctx, errHostClosed)
 	}
 	began = stageDone
 	return t, nil
@@ -107,6 +108,9 @@ func checkInput(input message.Message, opts *TurnOptions) error {
 	if !isZero(input) && input.Role == "" {
 		errs = append(errs, errors.New("the input has no role"))
 	}
+	if input.Role == message.RoleUser && isEmpty(input) {
+		errs = append(errs, errors.New("the input says nothing"))
+	}
 	if opts == nil {
 		return errors.Join(errs...)
 	}
@@ -118,6 +122,14 @@ func checkInput(input message.Message, opts *TurnOptions) error {
 	}
 	errs = append(errs, checkTools(opts.Tools))
 	return errors.Join(errs...)
+}
+
+// naming names a session in errors, also one that has no id yet.
+func naming(ref ce.SessionRef) string {
+	if ref.SessionID == "" {
+		return "a new session"
+	}
+	return fmt.Sprintf("session %q", ref.SessionID)
 }
 
 func isZero(m message.Message) bool {

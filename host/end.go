@@ -59,7 +59,7 @@ func (t *Turn) endAborted(ctx context.Context) error {
 		return fmt.Errorf("the open turn of session %q: %w", t.ref.SessionID, err)
 	}
 	defer func() { <-t.op }()
-	_, err := t.endNow(context.WithoutCancel(ctx), ce.ErrClosed)
+	_, err := t.endNow(context.WithoutCancel(ctx), errHostClosed)
 	return err
 }
 

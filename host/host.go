@@ -46,6 +46,9 @@ type Host struct {
 	quiet   chan struct{}      // closed when working is 0; nil: nobody waits
 }
 
+// errHostClosed is why a host does nothing any more.
+var errHostClosed = fmt.Errorf("the host is %w", ce.ErrClosed)
+
 // New returns a Host over a store. The options are copied. The engine is not
 // resolved yet: the first turn does that.
 func New(store transcript.Store, opts *Options) (*Host, error) {
@@ -117,7 +120,10 @@ func (h *Host) Status(ref ce.SessionRef) report.Status {
 
 // EndSession tells the engine that a session is deleted, reset, rotated or
 // archived; successor is the session that goes on in its place, where there is
-// one. It waits for the open turn. The log is not touched.
+// one. It waits for the open turn. The log is not touched: who deletes a session calls
+// this with [ce.BoundaryDeleted], which removes what Options.State has of it, and then
+// Delete of the store. The successor begins with a turn that says so, see
+// TurnOptions.Boundary and Previous.
 func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boundary, successor ce.SessionRef) error {
 	switch reason {
 	case ce.BoundaryDeleted, ce.BoundaryReset, ce.BoundaryRotated, ce.BoundaryArchived:
@@ -168,7 +174,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.end(ce.ErrClosed)
+	h.end(errHostClosed)
 
 	var errs []error
 	for _, t := range h.openTurns() {
@@ -230,7 +236,7 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, nil, ce.ErrClosed
+		return nil, nil, errHostClosed
 	}
 	h.working++
 	ctx, stop := h.bound(ctx)

@@ -24,8 +24,8 @@ type Options struct {
 	// Selection names the engine, resolved at the first turn. What is zero in its Deadline is
 	// that of [ce.DefaultDeadlines]; for none, say one that is long enough.
 	Selection ce.Selection
-	// Support is what the host can do for engines. Optional. If zero, the embedded
-	// host; without a Model that cannot complete for engines.
+	// Support is what the host can do for engines. Optional. If zero, that of
+	// [ce.EmbeddedHost], less the completion for engines where there is no Model.
 	Support ce.HostSupport
 	// Model is needed by Run. It is lent to engines, and the built-in compaction
 	// summarises with it.
@@ -59,7 +59,9 @@ type Options struct {
 	Compaction *compact.Options
 	// Citations is passed on to engines.
 	Citations ce.CitationsMode
-	// State keeps what a session's log does not say. Optional. If nil, memory.
+	// State keeps what a session's log does not say over restarts: how full it is, what
+	// was spent, what of its requests is cached, and how far estimates are off. Optional.
+	// If nil, memory; see [DirState].
 	State StateStore
 	// Observer is told what happens. Optional.
 	Observer Observer

@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,4 +81,33 @@ func TestCompactionOptions(t *testing.T) {
 	t.Parallel()
 	_, err := host.New(transcript.NewMemory(), &host.Options{Compaction: &compact.Options{Mode: "sideways"}})
 	require.Error(t, err)
+}
+
+// What Begin cannot take is refused before anything is stored, in words that name the session
+// where it has a name.
+func TestInputsThatAreNone(t *testing.T) {
+	t.Parallel()
+	st := transcript.NewMemory()
+	h := hostOver(t, st, &host.Options{Model: hosttest.Always(hosttest.Reply("ok"))})
+	for _, input := range []message.Message{message.User(""), message.User(" \n"), {Role: message.RoleUser, Timestamp: time.Now()}} {
+		_, err := h.Run(t.Context(), ref("s"), input, nil)
+		require.ErrorContains(t, err, "the input says nothing")
+	}
+	_, err := h.Run(t.Context(), ref("s"), message.Message{Content: []message.Block{message.Text("x")}}, nil)
+	require.ErrorContains(t, err, "the input has no role")
+	_, err = st.Open(t.Context(), "s")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	picture := message.Message{Role: message.RoleUser, Content: []message.Block{message.Image("AA==", "image/png")}}
+	_, err = h.Run(t.Context(), ref("s"), picture, nil)
+	require.NoError(t, err)
+
+	small := hostOver(t, st, &host.Options{Models: func(context.Context, string) (host.ModelInfo, error) {
+		return host.ModelInfo{Budget: tokens.NewBudget(1_000, nil)}, nil
+	}})
+	_, err = small.Begin(t.Context(), ce.SessionRef{}, message.User("x"), nil)
+	require.EqualError(t, err, "beginning a turn of a new session: the window of the model has 1000 tokens; at least 4000 are needed")
+	require.NoError(t, small.Close(t.Context()))
+	_, err = small.Begin(t.Context(), ref("s"), message.User("x"), nil)
+	require.EqualError(t, err, "the host is closed")
 }

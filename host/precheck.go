@@ -28,6 +28,9 @@ type WindowError struct {
 
 // Error names model, window and limit.
 func (e *WindowError) Error() string {
+	if e.Model == "" {
+		return fmt.Sprintf("the window of the model has %d tokens; at least %d are needed", e.Window, e.Least)
+	}
 	return fmt.Sprintf("the window of model %q has %d tokens; at least %d are needed", e.Model, e.Window, e.Least)
 }
 

@@ -10,8 +10,10 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 )
 
-// A StreamingModel is a [Model] that answers piece by piece. [Host.Run] then uses
-// Stream, so that what a model said until its turn was aborted is not lost.
+// A StreamingModel is a [Model] that answers piece by piece. A Host then asks it by Stream
+// alone, for engines and compactions as well, so that what a model said until its turn was
+// aborted is not lost. What a user is to see while it comes is shown from within Stream, where
+// Request.Purpose is "".
 type StreamingModel interface {
 	// Stream yields the answer to r. Texts, and thinking, may come in pieces: pieces of
 	// the same type in a row are one block. A tool call comes whole. What an answer has

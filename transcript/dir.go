@@ -21,6 +21,9 @@ func OpenDir(dir string, opts *DirOptions) (Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("opening store %q: %w", dir, err)
 	}
+	if dir == "" {
+		return nil, errors.New("opening store: no folder is named")
+	}
 	if opts == nil {
 		opts = &DirOptions{}
 	}

@@ -311,3 +311,10 @@ func TestRemoveOlder_TheLatestRowCounts(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, gone, 1)
 }
+
+// A path that was never set is told as that, not as a folder that could not be made.
+func TestOpenDirNeedsAFolder(t *testing.T) {
+	t.Parallel()
+	_, err := transcript.OpenDir("", nil)
+	require.EqualError(t, err, "opening store: no folder is named")
+}

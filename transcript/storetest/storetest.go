@@ -6,6 +6,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -26,7 +27,7 @@ type Options struct {
 	// Redacting makes an empty store that lets redact change what it stores. Optional; if nil,
 	// the store cannot.
 	Redacting func(t *testing.T, redact func(message.Message) message.Message) transcript.Store
-	// Skip names rules that do not apply, with the reason.
+	// Skip names rules that do not apply, with the reason. A name that is no rule fails.
 	Skip map[string]string
 }
 
@@ -48,6 +49,11 @@ func Run(t *testing.T, newStore NewStore, opts *Options) {
 	t.Helper()
 	if opts == nil {
 		opts = &Options{}
+	}
+	for name := range opts.Skip {
+		if !slices.Contains(Rules(), name) {
+			t.Errorf("Skip names %q, which is no rule; see Rules", name)
+		}
 	}
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
