@@ -84,12 +84,12 @@ func isMeaningful(text string) bool {
 	if len(text) > 4*len(HeartbeatReply) {
 		return true
 	}
-	return text != "" && text != SilentReply && undressed(text) != HeartbeatReply
+	return text != "" && text != SilentReply && withoutMarkup(text) != HeartbeatReply
 }
 
-// undressed strips HTML tags around, and then all but letters and digits at the ends of, a
+// withoutMarkup strips HTML tags around, and then all but letters and digits at the ends of, a
 // short text.
-func undressed(text string) string {
+func withoutMarkup(text string) string {
 	for strings.HasPrefix(text, "<") {
 		_, rest, ok := strings.Cut(text, ">")
 		if !ok {

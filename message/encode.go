@@ -3,7 +3,6 @@ package message
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
@@ -236,7 +235,7 @@ func appendBlocks(dst []byte, blocks []Block) ([]byte, error) {
 		}
 		var err error
 		if dst, err = blocks[i].AppendJSON(dst); err != nil {
-			return dst, fmt.Errorf("content %s: %w", strconv.Itoa(i), err)
+			return dst, fmt.Errorf("content %d: %w", i, err)
 		}
 	}
 	return append(dst, ']'), nil

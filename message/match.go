@@ -16,9 +16,9 @@ type pairing struct {
 
 // A group is an assistant message with calls.
 type group struct {
-	at    int
-	calls []call
-	heard []int // results that ask for one of the calls, in list order
+	at         int
+	calls      []call
+	candidates []int // results that ask for one of the calls, in list order
 }
 
 type call struct {
@@ -64,20 +64,20 @@ func match(ms []Message) pairing {
 	for i := range ms {
 		m := &ms[i]
 		if m.Role == RoleToolResult {
-			mt.hear(i, wholeMessage)
+			mt.addResult(i, wholeMessage)
 			continue
 		}
 		for k := range m.Content {
 			switch t := m.Content[k].Type; {
 			case m.Role == RoleAssistant && isCall(t):
-				mt.ask(i, k)
+				mt.addCall(i, k)
 			case isResult(t):
-				mt.hear(i, k)
+				mt.addResult(i, k)
 			}
 		}
 	}
 	for g := range mt.groups {
-		mt.settle(g, mt.groups[g].heard)
+		mt.settle(g, mt.groups[g].candidates)
 	}
 	mt.matchEarly()
 	return mt.pairing
@@ -91,8 +91,8 @@ type matcher struct {
 	nearest map[string]int // the last group with a call of that key
 }
 
-// ask adds the call in a block to the group of its message.
-func (mt *matcher) ask(i, block int) {
+// addCall adds the call in a block to the group of its message.
+func (mt *matcher) addCall(i, block int) {
 	g := len(mt.groups) - 1
 	if g < 0 || mt.groups[g].at != i {
 		mt.groups = append(mt.groups, group{at: i})
@@ -104,9 +104,9 @@ func (mt *matcher) ask(i, block int) {
 	mt.nearest[c.key] = g
 }
 
-// hear adds the result at ms[i], or in its block, to what its group hears. Without an id
-// that is the last group.
-func (mt *matcher) hear(i, block int) {
+// addResult adds the result at ms[i], or in its block, to the candidates of its group.
+// Without an id that is the last group.
+func (mt *matcher) addResult(i, block int) {
 	m := &mt.ms[i]
 	id, name := identify(m, block)
 	r := result{
@@ -123,7 +123,7 @@ func (mt *matcher) hear(i, block int) {
 		return // its call is in a spelling that is not ours: not our business
 	}
 	if ok {
-		mt.groups[g].heard = append(mt.groups[g].heard, len(mt.results))
+		mt.groups[g].candidates = append(mt.groups[g].candidates, len(mt.results))
 	}
 	mt.results = append(mt.results, r)
 }
@@ -181,17 +181,24 @@ func identify(m *Message, block int) (id, name string) {
 		if !isBlank(m.ToolCallID) || m.Extra == nil {
 			return m.ToolCallID, m.ToolName
 		}
-		return firstID(m.Extra, m.ToolCallID, "toolUseId", "tool_call_id", "tool_use_id", "callId", "call_id"), m.ToolName
+		return firstString(m.Extra, m.ToolCallID, "toolUseId", "tool_call_id", "tool_use_id", "callId", "call_id"), m.ToolName
 	}
 	b := &m.Content[block]
-	if !isBlank(b.ID) || b.Extra == nil {
-		return b.ID, b.Name
+	id, name = b.ID, b.Name
+	if b.Extra == nil {
+		return id, name
 	}
-	return firstID(b.Extra, b.ID, "toolCallId", "toolUseId", "tool_call_id", "tool_use_id", "callId", "call_id", "id"), b.Name
+	if isBlank(id) {
+		id = firstString(b.Extra, id, "toolCallId", "toolUseId", "tool_call_id", "tool_use_id", "callId", "call_id", "id")
+	}
+	if isBlank(name) {
+		name = firstString(b.Extra, name, "name")
+	}
+	return id, name
 }
 
-// firstID returns the first id under one of the keys that is not blank, else own.
-func firstID(extra map[string]json.RawMessage, own string, keys ...string) string {
+// firstString returns the first string under one of the keys that is not blank, else own.
+func firstString(extra map[string]json.RawMessage, own string, keys ...string) string {
 	for _, key := range keys {
 		if s, _ := jsonx.String(extra[key]); !isBlank(s) {
 			return s

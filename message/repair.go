@@ -111,11 +111,18 @@ func RepairPairs(ms []Message, opts *RepairOptions) ([]Message, Repair) {
 	return out, md.done
 }
 
-// standIn is the result for a call that has none.
-func standIn(assistant Message, c call, text string) Message {
-	m := ToolResult(c.id, toolName("", c.name), Text(text))
+// MissingResult returns the stand-in for the result of a call that has none: an error that
+// says text. [IsMissingResult] recognises it.
+func MissingResult(callID, tool, text string) Message {
+	m := ToolResult(callID, tool, Text(text))
 	m.IsError = true
-	m.Timestamp = assistant.Timestamp
 	m.Extra = map[string]json.RawMessage{keyDetails: json.RawMessage(`{"` + keySynthetic + `":true}`)}
+	return m
+}
+
+// standIn is the stand-in for a call of an assistant message.
+func standIn(assistant Message, c call, text string) Message {
+	m := MissingResult(c.id, toolName("", c.name), text)
+	m.Timestamp = assistant.Timestamp
 	return m
 }

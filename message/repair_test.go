@@ -254,17 +254,26 @@ func TestSplitResults(t *testing.T) {
 		{"type":"toolResult","toolCallId":"c1","toolName":"read","content":"one","isError":true,"k":1},
 		{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"},{"type":"image","data":"AA==","mimeType":"image/png"}]}]}`)
 	parts := message.SplitResults(m)
-	require.Len(t, parts, 3)
+	require.Len(t, parts, 2)
 	require.Equal(t, "c1", parts[0].ToolCallID)
 	require.Equal(t, "read", parts[0].ToolName)
 	require.Equal(t, "one", parts[0].Text())
 	require.True(t, parts[0].IsError)
 	require.JSONEq(t, `1`, string(parts[0].Extra["k"]))
 	require.Equal(t, m.Timestamp, parts[0].Timestamp)
-	require.Equal(t, "c2", parts[1].ToolCallID)
-	require.Len(t, parts[1].Content, 2)
-	require.Equal(t, message.RoleUser, parts[2].Role)
-	require.Equal(t, []message.Block{message.Text("before")}, parts[2].Content)
+	require.Equal(t, message.RoleUser, parts[1].Role)
+	require.Equal(t, []message.Block{m.Content[0], m.Content[2]}, parts[1].Content, "another provider's spelling stays")
+
+	own := decode(t, `{"role":"assistant","content":[
+		{"type":"toolCall","id":"c1","name":"search","arguments":{}},
+		{"type":"toolResult","tool_use_id":"c1","name":"search","data":"AA==","mimeType":"image/png","text":"found"}]}`)
+	parts = message.SplitResults(own)
+	require.Len(t, parts, 2)
+	require.Equal(t, own.Content[:1], parts[0].Content, "the call of a provider's own tool comes first")
+	require.Equal(t, "c1", parts[1].ToolCallID)
+	require.Equal(t, "search", parts[1].ToolName)
+	require.Equal(t, []message.Block{message.Text("found"), message.Image("AA==", "image/png")}, parts[1].Content)
+
 	alone := message.Message{Role: message.RoleUser, Content: []message.Block{{Type: message.BlockToolResult, ID: "c1", Text: "x"}}}
 	require.Equal(t, []message.Message{message.ToolResult("c1", "", message.Text("x"))}, message.SplitResults(alone))
 

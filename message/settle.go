@@ -1,7 +1,7 @@
 package message
 
-// settle gives the open calls of a group what it heard. Whoever is sure of its call comes before
-// whoever would take any: a result must find the same call again when the mended list, in
+// settle gives the open calls of a group their results out of the candidates. Whoever is
+// sure of its call comes before whoever would take any: a result must find the same call again when the mended list, in
 // which its place and name can differ, is mended once more. So, in this order:
 //
 //   - results that spell the id like the call: those in the message of the calls, which can
@@ -13,8 +13,8 @@ package message
 // Among these a result of the call's tool comes first, then the earlier one, which takes
 // the earliest call. Where the id is blank, it is the name that pairs: it must agree, which
 // a blank one always does.
-func (mt *matcher) settle(g int, heard []int) {
-	if len(heard) == 0 {
+func (mt *matcher) settle(g int, candidates []int) {
+	if len(candidates) == 0 {
 		return
 	}
 	grp := &mt.groups[g]
@@ -25,7 +25,7 @@ func (mt *matcher) settle(g int, heard []int) {
 		}
 	}
 	var inside, others, guesses, standIns []int
-	for _, i := range heard {
+	for _, i := range candidates {
 		switch r := mt.results[i]; {
 		case r.standIn:
 			standIns = append(standIns, i)

@@ -3,38 +3,43 @@ package message
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
 )
 
-// SplitResults turns the result blocks of a message into messages of their own, which come
-// first, followed by what is left of m, if anything. A message without such blocks, and a
-// tool result, come back alone. The new messages have m's timestamp and no Key.
+// SplitResults turns the result blocks of a message into messages of their own. They stand
+// before what is left of m, if anything: results answer the message before them. Behind an
+// assistant message they follow it, because the call of a provider's own tool comes first. A
+// message without such blocks, and a tool result, come back alone. The new messages have m's
+// timestamp and no Key. Blocks in another provider's spelling stay, as its calls do.
 func SplitResults(m Message) []Message {
-	if m.Role == RoleToolResult {
+	if m.Role == RoleToolResult || !slices.ContainsFunc(m.Content, isResultBlock) {
 		return []Message{m}
 	}
-	var out []Message
+	var results []Message
 	var rest []Block
 	for k, b := range m.Content {
-		if isResult(b.Type) {
-			out = append(out, resultMessage(m, k))
+		if isResultBlock(b) {
+			results = append(results, resultMessage(m, k))
 		} else {
 			rest = append(rest, b)
 		}
 	}
-	if out == nil {
-		return []Message{m}
+	if len(rest) == 0 {
+		return results
 	}
-	if len(rest) > 0 {
-		m.Content = rest
-		out = append(out, m)
+	m.Content = rest
+	if m.Role == RoleAssistant {
+		return slices.Insert(results, 0, m)
 	}
-	return out
+	return append(results, m)
 }
 
+func isResultBlock(b Block) bool { return b.Type == BlockToolResult }
+
 // resultMessage makes a message of the result block m.Content[k]. Providers put the output
-// into the block's text or content, and the flag under one of two names.
+// into the block's text, content or data, and the flag under one of two names.
 func resultMessage(m Message, k int) Message {
 	b := m.Content[k]
 	id, name := identify(&m, k)
@@ -44,6 +49,9 @@ func resultMessage(m Message, k int) Message {
 	}
 	content, _ := contentOf(b.Extra[keyContent])
 	out.Content = append(out.Content, content...)
+	if b.Data != "" {
+		out.Content = append(out.Content, Image(b.Data, b.MIMEType))
+	}
 	for _, key := range []string{"isError", "is_error"} {
 		failed, _ := jsonx.Bool(b.Extra[key])
 		out.IsError = out.IsError || failed

@@ -20,7 +20,7 @@ func inspect(ms []Message) tidy {
 		if state == tidyTail {
 			state = tidyOpen
 		}
-		calls, plain := census(&ms[i])
+		calls, plain := countCalls(&ms[i])
 		if !plain || ms[i].Role == RoleToolResult {
 			return untidy
 		}
@@ -36,9 +36,9 @@ func inspect(ms []Message) tidy {
 // maxFastCalls is how many calls of one message inspect follows: one bit each.
 const maxFastCalls = 64
 
-// census counts the calls of an assistant message. plain is false for a message with
+// countCalls counts the calls of an assistant message. plain is false for a message with
 // result blocks, which inspect does not follow.
-func census(m *Message) (calls int, plain bool) {
+func countCalls(m *Message) (calls int, plain bool) {
 	for i := range m.Content {
 		switch m.Content[i].Type {
 		case BlockToolCall, blockToolUse, blockFunctionCall:

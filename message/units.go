@@ -22,7 +22,7 @@ func Units(ms []Message) iter.Seq[Unit] {
 			return
 		}
 		for i := 0; i < len(ms); {
-			calls, _ := census(&ms[i])
+			calls, _ := countCalls(&ms[i])
 			end, answered := runOf(ms, i, calls)
 			if !yield(Unit{Start: i, End: end, Open: answered < calls}) {
 				return

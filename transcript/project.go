@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -39,9 +40,7 @@ func customRow(e Entry, m message.Message) (Entry, error) {
 		return Entry{}, err
 	}
 	extra := make(map[string]json.RawMessage, len(e.Extra)+len(customFields))
-	for name, value := range e.Extra {
-		extra[name] = value
-	}
+	maps.Copy(extra, e.Extra)
 	for _, name := range customFields {
 		if value, ok := fields[name]; ok {
 			extra[name] = value
@@ -130,88 +129,16 @@ func (e Entry) asStored() ([]Entry, error) {
 	return []Entry{e}, nil
 }
 
-// splitResults moves result blocks out of a message into toolResult messages of their own, in
-// front of what remains of it: results answer the assistant message before them.
+// splitResults gives the result blocks of a message rows of their own, see [message.SplitResults].
 func splitResults(e Entry) []Entry {
-	m := *e.Message
-	if m.Role == message.RoleToolResult || !hasResultBlock(m) {
-		return []Entry{e}
-	}
-	var results []Entry
-	var rest []message.Block
-	for _, b := range m.Content {
-		if b.Type != message.BlockToolResult {
-			rest = append(rest, b)
-			continue
+	parts := message.SplitResults(*e.Message)
+	out := make([]Entry, len(parts))
+	for i := range parts {
+		out[i] = Entry{Type: EntryMessage, Timestamp: e.Timestamp, Side: e.Side}
+		if parts[i].Role == e.Message.Role { // what is left of it
+			out[i] = e
 		}
-		r := resultMessage(b)
-		r.Timestamp = m.Timestamp
-		results = append(results, Entry{Type: EntryMessage, Timestamp: e.Timestamp, Side: e.Side, Message: &r})
+		out[i].Message = &parts[i]
 	}
-	if len(rest) == 0 {
-		return results
-	}
-	m.Content = rest
-	e.Message = &m
-	if m.Role == message.RoleAssistant { // a provider's own tool: the call comes first
-		return append([]Entry{e}, results...)
-	}
-	return append(results, e)
-}
-
-func hasResultBlock(m message.Message) bool {
-	for _, b := range m.Content {
-		if b.Type == message.BlockToolResult {
-			return true
-		}
-	}
-	return false
-}
-
-// resultMessage makes a message of a result block. The call's id is the block's, or stands in one
-// of the members in which providers write it; content may be a text or a list of blocks.
-func resultMessage(b message.Block) message.Message {
-	m := message.Message{Role: message.RoleToolResult, ToolCallID: b.ID, ToolName: b.Name}
-	extra := make(map[string]json.RawMessage, len(b.Extra))
-	for name, raw := range b.Extra {
-		extra[name] = raw
-	}
-	for _, name := range [...]string{"toolCallId", "toolUseId", "tool_use_id", "tool_call_id"} {
-		if id, ok := rawString(extra[name]); ok && m.ToolCallID == "" {
-			m.ToolCallID = id
-			delete(extra, name)
-		}
-	}
-	for _, name := range [...]string{"toolName", "name"} {
-		if tool, ok := rawString(extra[name]); ok && m.ToolName == "" {
-			m.ToolName = tool
-			delete(extra, name)
-		}
-	}
-	for _, name := range [...]string{"isError", "is_error"} {
-		switch string(extra[name]) {
-		case "true", "false":
-			m.IsError = string(extra[name]) == "true"
-			delete(extra, name)
-		}
-	}
-	if raw, ok := extra["content"]; ok {
-		w := objectWriter{}
-		w.str("role", string(message.RoleToolResult))
-		w.raw("content", raw)
-		if inner, err := decodeMessage(w.end()); err == nil && len(inner.Content) > 0 {
-			m.Content = inner.Content
-			delete(extra, "content")
-		}
-	}
-	if b.Text != "" {
-		m.Content = append([]message.Block{{Type: message.BlockText, Text: b.Text}}, m.Content...)
-	}
-	if b.Data != "" {
-		m.Content = append(m.Content, message.Block{Type: message.BlockImage, Data: b.Data, MIMEType: b.MIMEType})
-	}
-	if len(extra) > 0 {
-		m.Extra = extra
-	}
-	return m
+	return out
 }

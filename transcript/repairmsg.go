@@ -157,12 +157,10 @@ func strictResults(m message.Message) bool {
 	return strings.EqualFold(m.Provider, "openai") && m.API == "openai-chatgpt-responses"
 }
 
-// missingResult makes the result of a call that was cut short. The mark in its details is the one
-// by which OpenClaw knows such rows.
+// missingResult makes the row for the result of a call that was cut short.
 func (s *session) missingResult(parent string, call message.Block) Entry {
 	now := s.now().UTC()
-	m := message.ToolResult(call.ID, call.Name, message.Text(RepairResultText))
-	m.IsError, m.Timestamp = true, now
-	m = m.WithExtra("details", []byte(`{"openclawSyntheticMissingToolResult":true}`))
+	m := message.MissingResult(call.ID, call.Name, RepairResultText)
+	m.Timestamp = now
 	return Entry{Type: EntryMessage, ID: "repair-" + newUUID(now), ParentID: parent, Timestamp: now, Message: &m}
 }
