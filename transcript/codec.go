@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
@@ -38,7 +38,7 @@ func encodeRow(e Entry, own rowOwn) ([]byte, error) {
 	if err := w.content(e); err != nil {
 		return nil, fmt.Errorf("encoding entry %q: %w", e.ID, err)
 	}
-	for _, name := range sortedNames(e.Extra) {
+	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
 		if name == "timestamp" || w.has(name) {
 			continue
 		}
@@ -275,77 +275,4 @@ func parseTime(raw []byte) (t time.Time, ours bool) {
 		return time.Time{}, false
 	}
 	return t.UTC(), t.UTC().Format(timeLayout) == s
-}
-
-func sortedNames(m map[string]json.RawMessage) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// decodeHeader reads a header line.
-func decodeHeader(line []byte) (Header, error) {
-	fields, err := scanObject(line, nil)
-	if err != nil {
-		return Header{}, err
-	}
-	h := Header{Version: 1}
-	var typ string
-	for _, f := range fields {
-		s, _ := rawString(f.Value)
-		switch string(f.Key) {
-		case "type":
-			typ = s
-		case "id":
-			h.ID = s
-		case "cwd":
-			h.Cwd = s
-		case "parentSession":
-			h.ParentSession = s
-		case "boundary":
-			h.Boundary = s
-		case "version":
-			if n, ok := rawInt(f.Value); ok && n > 0 {
-				h.Version = n
-			}
-		case "timestamp":
-			h.Timestamp, _ = time.Parse(time.RFC3339Nano, s)
-		}
-	}
-	switch {
-	case typ != "session":
-		return Header{}, fmt.Errorf("first row has type %q, not %q", typ, "session")
-	case strings.TrimSpace(h.ID) == "":
-		return Header{}, fmt.Errorf("session header has no id")
-	}
-	return h, nil
-}
-
-// encodeHeader writes h as a line of the current version. Fields of an older line are kept.
-func encodeHeader(h Header, old []byte) []byte {
-	w := objectWriter{}
-	w.str("type", "session")
-	w.raw("version", fmt.Append(nil, currentVersion))
-	w.str("id", h.ID)
-	w.str("timestamp", h.Timestamp.UTC().Format(timeLayout))
-	w.str("cwd", h.Cwd)
-	if h.ParentSession != "" {
-		w.str("parentSession", h.ParentSession)
-	}
-	if h.Boundary != "" {
-		w.str("boundary", h.Boundary)
-	}
-	fields, err := scanObject(old, nil)
-	if err != nil {
-		return w.end()
-	}
-	for _, f := range fields {
-		if !w.has(string(f.Key)) {
-			w.raw(string(f.Key), f.Value)
-		}
-	}
-	return w.end()
 }

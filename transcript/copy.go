@@ -198,9 +198,7 @@ func lineage(byID map[string]Entry, leaf string) []Entry {
 			rows = append(rows, e)
 		}
 	}
-	for i, j := 0, len(rows)-1; i < j; i, j = i+1, j-1 {
-		rows[i], rows[j] = rows[j], rows[i]
-	}
+	slices.Reverse(rows)
 	return rows
 }
 

@@ -35,14 +35,10 @@ func (e *InvalidIDError) Error() string { return fmt.Sprintf("invalid session id
 // Is makes the error match [fs.ErrInvalid].
 func (e *InvalidIDError) Is(target error) bool { return target == fs.ErrInvalid }
 
-type errClosedLog struct{}
+// errClosed is what a log answers after Close.
+var errClosed = closedError{}
 
-func (errClosedLog) Error() string        { return "transcript: log is closed" }
-func (errClosedLog) Is(target error) bool { return target == fs.ErrClosed }
+type closedError struct{}
 
-func problemText(p Problem) string {
-	if p.Line == 0 {
-		return p.Err.Error()
-	}
-	return fmt.Sprintf("line %d: %v", p.Line, p.Err)
-}
+func (closedError) Error() string        { return "transcript: log is closed" }
+func (closedError) Is(target error) bool { return target == fs.ErrClosed }

@@ -8,8 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-contextengine/contextengine/message"
 )
 
 // write appends the rows of b to the file.
@@ -230,8 +233,7 @@ func (b *fileBackend) publishFile(c content, publish func(from, to string) error
 
 // adopt moves rows that were waiting in memory into the file that has them now.
 func (b *fileBackend) adopt(s *session, waiting *batch, data []byte, rows int) {
-	stored := make([]row, len(s.t.rows))
-	copy(stored, s.t.rows)
+	stored := slices.Clone(s.t.rows)
 	for i := range stored {
 		at := waiting.rows[i]
 		stored[i].held, stored[i].off, stored[i].n, stored[i].line = nil, at.off, at.n, at.line
@@ -280,12 +282,9 @@ func (b *batch) moveTo(off int64, line int32) {
 }
 
 func hasAssistant(entries []Entry) bool {
-	for _, e := range entries {
-		if e.Message != nil && e.Message.Role == "assistant" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(e Entry) bool {
+		return e.Message != nil && e.Message.Role == message.RoleAssistant
+	})
 }
 
 // fileName is how the reference names session files: the start of the session and its id.

@@ -48,8 +48,8 @@ const HistoryEntryType = "contextengine.entry"
 //
 // The history is read when a session is opened; what others append to it while the session is
 // open is not seen, unless an append fails: then it is read again before the next write, because
-// the messages may have been stored all the same. Headers are not stored: of an opened session only its id and the time of its
-// first message are known.
+// the messages may have been stored all the same. Headers are not stored: of an opened session
+// only its id and the time of its first message are known.
 func FromHistory(h History) Store { return NewHistoryStore(h, nil) }
 
 // NewHistoryStore is FromHistory with options; nil means the defaults. NewID is used only for the

@@ -106,7 +106,7 @@ func (b *historyBackend) read(t *tree, ms []message.Message) {
 	b.stored = [sha256.Size]byte{}
 	for n, m := range ms {
 		own := decodeOwn(m.Extra[fieldOwn])
-		own.generation = decodeOwn(fieldOf(m.Extra["details"], fieldOwn)).generation
+		own.generation = decodeOwn(jsonx.Get(m.Extra["details"], fieldOwn)).generation
 		if own.id == "" {
 			own.id = m.Key
 		}
@@ -264,7 +264,7 @@ func advance(chain *[sha256.Size]byte, e *Entry) string {
 			part([]byte(b.Data))
 		}
 	} else {
-		for _, name := range sortedNames(e.Extra) {
+		for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
 			part([]byte(name))
 			part(canonicalJSON(e.Extra[name]))
 		}

@@ -3,6 +3,7 @@ package transcript
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -34,4 +35,11 @@ func checkSessionID(id string) error {
 		return &InvalidIDError{ID: id}
 	}
 	return nil
+}
+
+// shortID makes an entry id as the reference does: eight hexadecimal digits.
+func shortID() string {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }

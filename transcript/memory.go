@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,25 +150,4 @@ func (memoryBackend) write(_ context.Context, s *session, b *batch) error {
 		b.rows[i] = row{held: &b.entries[i], line: line + int32(i)}
 	}
 	return nil
-}
-
-// complete checks a header and fills in what Create makes up.
-func (h *Header) complete(now func() time.Time) error {
-	if h.Timestamp.IsZero() {
-		h.Timestamp = now().UTC().Truncate(time.Millisecond)
-	}
-	if h.ID == "" {
-		h.ID = newUUID(h.Timestamp)
-	}
-	h.Version = currentVersion
-	return checkSessionID(h.ID)
-}
-
-func sortHeaders(hs []Header) {
-	slices.SortFunc(hs, func(a, b Header) int {
-		if c := a.Timestamp.Compare(b.Timestamp); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
 }

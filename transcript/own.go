@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-contextengine/contextengine/internal/jsonx"
 )
@@ -56,7 +58,7 @@ func (o rowOwn) encode() []byte {
 	}
 	if len(o.extra) > 0 {
 		x := objectWriter{}
-		for _, name := range sortedNames(o.extra) {
+		for _, name := range slices.Sorted(maps.Keys(o.extra)) {
 			x.raw(name, o.extra[name])
 		}
 		w.raw("extra", x.end())

@@ -19,7 +19,7 @@ func (s *session) place(entries []Entry) error {
 		if e.Timestamp.IsZero() {
 			e.Timestamp = s.now().UTC().Truncate(time.Millisecond)
 		}
-		e.refuseReserved()
+		e.dropReserved()
 		if e.ID == "" {
 			e.Key = ""
 		}
@@ -146,8 +146,8 @@ func (s *session) rowID(i int32) string {
 	return s.t.rows[i].id
 }
 
-// refuseReserved drops members that would be mistaken for this package's own.
-func (e *Entry) refuseReserved() {
+// dropReserved drops members that would be mistaken for this package's own.
+func (e *Entry) dropReserved() {
 	for _, name := range [...]string{"type", "id", "parentId", "appendMode", fieldOwn} {
 		if _, ok := e.Extra[name]; ok {
 			e.Extra = withoutFields(e.Extra, name)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 )
 
 // A RepairReport says what Repair did.
@@ -283,22 +285,9 @@ func patched(object []byte, name string, value []byte) []byte {
 	return w.end()
 }
 
-// fieldOf returns the last member with a name.
-func fieldOf(object []byte, name string) []byte {
-	fields, err := scanObject(object, nil)
-	if err != nil {
-		return nil
-	}
-	for i := len(fields) - 1; i >= 0; i-- {
-		if string(fields[i].Key) == name {
-			return fields[i].Value
-		}
-	}
-	return nil
-}
-
+// stringField returns a member that is a string, "" for any other.
 func stringField(object []byte, name string) string {
-	s, _ := rawString(fieldOf(object, name))
+	s, _ := rawString(jsonx.Get(object, name))
 	return s
 }
 

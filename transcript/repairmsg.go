@@ -14,8 +14,8 @@ func (r *repairer) message(row []byte, line int32) ([]byte, error) {
 	if stringField(row, "type") != string(EntryMessage) {
 		return row, nil
 	}
-	m := fieldOf(row, "message")
-	content := fieldOf(m, "content")
+	m := jsonx.Get(row, "message")
+	content := jsonx.Get(m, "content")
 	mended := content
 	switch role := message.Role(stringField(m, "role")); {
 	case role == message.RoleAssistant && emptyList(content) && stringField(m, "stopReason") == "error":
@@ -91,7 +91,7 @@ func (r *repairer) images(content []byte, line int32) []byte {
 		if stringField(b, "type") != string(message.BlockImage) {
 			continue
 		}
-		data, ok := rawString(fieldOf(b, "data"))
+		data, ok := rawString(jsonx.Get(b, "data"))
 		if !ok || isBase64(data) {
 			continue
 		}

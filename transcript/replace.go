@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-contextengine/contextengine/internal/jsonx"
 	"github.com/go-contextengine/contextengine/message"
 )
 
@@ -139,7 +140,7 @@ func (s *snapshot) sameContent(i, j int32) bool {
 // withoutBatch drops the mark of rows that were appended together: some of them may be gone. Rows
 // of a batch that was never finished keep it.
 func withoutBatch(line []byte, r *row) []byte {
-	raw := fieldOf(line, fieldOwn)
+	raw := jsonx.Get(line, fieldOwn)
 	own := decodeOwn(raw)
 	if !own.batch.valid() || r.weak && !r.bad {
 		return line

@@ -1,9 +1,6 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/go-contextengine/contextengine/internal/jsonx"
 )
 
@@ -16,25 +13,6 @@ func scanObject(line []byte, dst []field) ([]field, error) { return jsonx.Scan(l
 
 // rawString decodes a raw JSON string, and reports whether raw is one.
 func rawString(raw []byte) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	body := raw[1 : len(raw)-1]
-	if bytes.IndexByte(body, '\\') < 0 && isASCII(body) {
-		return string(body), true
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return "", false
-	}
-	return s, true
-}
-
-func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
+	s, fit := jsonx.String(raw)
+	return s, fit != jsonx.Unfit
 }

@@ -3,8 +3,6 @@ package transcript
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,13 +27,6 @@ func (o settings) withDefaults() settings {
 		o.newID = shortID
 	}
 	return o
-}
-
-// shortID makes an entry id as the reference does: eight hexadecimal digits.
-func shortID() string {
-	var b [4]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // A batch is what one publish adds to a log.

@@ -49,6 +49,7 @@ package transcript
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -142,7 +143,12 @@ type Problem struct {
 }
 
 // Error implements error, so that problems can be joined and logged.
-func (p Problem) Error() string { return problemText(p) }
+func (p Problem) Error() string {
+	if p.Line == 0 {
+		return p.Err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", p.Line, p.Err)
+}
 
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
@@ -196,6 +202,3 @@ type Follower interface {
 
 // ErrSuperseded: another compaction, rewrite or leaf move came first.
 var ErrSuperseded = errors.New("superseded")
-
-// errClosed is what a log answers after Close.
-var errClosed = errClosedLog{}

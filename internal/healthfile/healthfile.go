@@ -4,6 +4,7 @@ package healthfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,17 +199,9 @@ func (d *Dir) List(ctx context.Context) ([]Record, error) {
 			}
 		}
 	}
-	out := make([]Record, 0, len(earliest))
-	for _, r := range earliest {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b Record) int {
-		if c := a.FailedAt.Compare(b.FailedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.EngineID, b.EngineID)
-	})
-	return out, nil
+	return slices.SortedFunc(maps.Values(earliest), func(a, b Record) int {
+		return cmp.Or(a.FailedAt.Compare(b.FailedAt), strings.Compare(a.EngineID, b.EngineID))
+	}), nil
 }
 
 // newest returns the names of the files written last, so that what ended processes left
