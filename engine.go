@@ -67,6 +67,11 @@ const LegacyID = "legacy"
 //     quarantines the engine.
 //   - No goroutine outlives Close.
 //
+// A method whose signature differs is no hook, and nobody complains. Let the compiler
+// check those that are meant to be one:
+//
+//	var _ contextengine.Maintainer = (*Engine)(nil)
+//
 // [io.Closer]: https://pkg.go.dev/io#Closer
 type ContextEngine interface {
 	// Info describes the engine. Contents are shared, read-only, and constant

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
+	"time"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
@@ -94,4 +96,38 @@ func ExampleIsContextOverflow() {
 	// Output:
 	// true 210000
 	// false
+}
+
+// A test of a host scripts what the summarising model answers, and looks at what it was asked.
+func ExampleScripted() {
+	ctx := context.Background()
+	store := transcript.NewMemory()
+	session, err := store.Create(ctx, transcript.Header{ID: "demo"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	for range 10 {
+		question := message.User("What is in chapter one? " + strings.Repeat("Please be exact. ", 50))
+		answer := message.Assistant(message.Text("A storm. " + strings.Repeat("It rains. ", 50)))
+		if _, err := session.Append(ctx, transcript.MessageEntry(question), transcript.MessageEntry(answer)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	script := compact.Scripted(compact.Reply{Err: errors.New("overloaded")}, compact.Reply{Text: "Chapter one is a storm."})
+	c, err := compact.New(store, &compact.Options{
+		Summarizer: script, KeepRecent: 400,
+		Retry: compact.Retry{MinDelay: time.Millisecond},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := c.CompactSession(ctx, ce.CompactParams{SessionRef: ce.SessionRef{SessionID: "demo"}, Trigger: ce.TriggerManual})
+	fmt.Println(res.Compacted, res.Reason, err)
+	fmt.Println("asked again:", len(script.Requests()) > 1)
+	fmt.Println("about the storm:", strings.Contains(script.Requests()[0].Source, "A storm."))
+	// Output:
+	// true compacted <nil>
+	// asked again: true
+	// about the storm: true
 }

@@ -1,6 +1,14 @@
 // Package message models the messages of an agent session: what a user, a model and its
 // tools said, as the host stores it and as engines receive it.
 //
+//	history := []message.Message{
+//		message.User("What does main.go do?"),
+//		message.Assistant(message.ToolCall("c1", "read", json.RawMessage(`{"path":"main.go"}`))),
+//		message.ToolResult("c1", "read", message.Text("package main")),
+//		message.Assistant(message.Text("Nothing yet.")),
+//	}
+//	recent := message.Tail(history, 2) // three: a call and its result stay together
+//
 // # Values
 //
 // A [Message] is a plain struct with a role and a list of content [Block]s, and so is a

@@ -1,4 +1,9 @@
-// Package prompt builds the system prompt, measured section by section.
+// Package prompt has the shape of a system prompt: what stays the same from request to
+// request, what does not, and what the text is made of. The text is the host's.
+//
+//	System: func(ctx context.Context, r prompt.Run) (prompt.Prompt, error) { // of host.Options
+//		return prompt.Prompt{Stable: instructions, Dynamic: "It is " + weekday()}, nil
+//	},
 package prompt
 
 import (
@@ -16,7 +21,9 @@ type Prompt struct {
 	// cache it; Dynamic comes after the cache boundary. Where Stable is empty the
 	// boundary is at the very front.
 	Stable, Dynamic string
-	// Sections says what the text is made of, in order.
+	// Sections says what the text is made of, in order; Files, Skills and Tools what of
+	// the workspace and the run went into it. All are optional and for reports: nothing
+	// of them is sent.
 	Sections []Section
 	Files    []File
 	Skills   []Skill

@@ -1,4 +1,10 @@
-// Package report says where the context window went.
+// Package report has the shapes in which a host tells people how a session stands and
+// where its context window went. What a /status command shows is a [Status]:
+//
+//	s := h.Status(ref) // of a host.Host
+//	fmt.Printf("%d of %d tokens, answered by %s\n", s.Used, s.Window, s.Engine.Answering)
+//
+// A [Run] is for hosts that show what a request is made of; they fill it in themselves.
 package report
 
 import (

@@ -1,5 +1,9 @@
 // Package tokens counts. There is one accounting in a program: an Estimator.
 //
+//	count := tokens.NewMeter(tokens.ScriptAware(), nil)
+//	budget := tokens.NewBudget(128_000, nil) // of the model's window
+//	tooMuch := budget.Overflow(count.Messages(history))
+//
 // # Which estimator
 //
 // [ScriptAware] is the default: fast, without a vocabulary, rather high than low

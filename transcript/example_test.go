@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
+	"sync"
 
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -82,4 +84,46 @@ func ExampleLog_rewrite() {
 	last := view.Messages[1]
 	fmt.Println(result.Changed, result.RewrittenEntries, last.Text(), last.Key == entries[1].ID)
 	// Output: true 1 (cut) true
+}
+
+// rows is a message list in a host's own database, here a map.
+type rows struct {
+	mu       sync.Mutex
+	sessions map[string][]message.Message
+}
+
+func (r *rows) Load(_ context.Context, sessionID string) ([]message.Message, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.sessions[sessionID]), nil
+}
+
+func (r *rows) Append(_ context.Context, sessionID string, ms ...message.Message) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions[sessionID] = append(r.sessions[sessionID], ms...)
+	return nil
+}
+
+// A host brings the messages that it has. What is added goes into its list as well.
+func ExampleFromHistory() {
+	ctx := context.Background()
+	db := &rows{sessions: map[string][]message.Message{
+		"ada": {message.User("Remember the blue door."), message.Assistant(message.Text("I will."))},
+	}}
+	store := transcript.FromHistory(db) // for host.New
+	session, err := store.Open(ctx, "ada")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.Append(ctx, transcript.MessageEntry(message.User("Which door?"))); err != nil {
+		log.Fatal(err)
+	}
+	view, err := session.View(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(view.Messages), "seen,", len(db.sessions["ada"]), "stored, each with a key:", view.Messages[0].Key != "")
+	// Output: 3 seen, 3 stored, each with a key: true
 }

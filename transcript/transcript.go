@@ -1,5 +1,16 @@
 // Package transcript is the session log: an append-only tree of entries.
 //
+//	store, err := transcript.OpenDir("sessions", nil)
+//	// …
+//	session, err := store.Create(ctx, transcript.Header{}) // or store.Open(ctx, id)
+//	// …
+//	defer session.Close()
+//	_, err = session.Append(ctx, transcript.MessageEntry(message.User("hello")))
+//	// …
+//	view, err := session.View(ctx) // what a model should see
+//
+// Hosts that use package host need a Store only: it opens, appends and reads.
+//
 // # The log
 //
 // A session is a list of rows. Each row names its parent, so the rows form a tree; the leaf says

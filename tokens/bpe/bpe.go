@@ -9,6 +9,9 @@
 //	e, approximate := bpe.ForModel("gpt-4o")
 //	meter := tokens.NewMeter(e, nil)
 //
+// A host takes it as host.Options.Estimator, with Uncalibrated where it is not
+// approximate: then there is no error to be learnt.
+//
 // Importing the package adds the two packed vocabularies, 2.3 MB, to a program. The
 // first use of an encoding unpacks it once, in some tens of milliseconds, into about
 // 6 MB without pointers; counting allocates nothing. Wrap an encoding in a

@@ -2,6 +2,10 @@
 // as a *tiktoken.Tiktoken of github.com/pkoukk/tiktoken-go. It imports no such module
 // itself.
 //
+//	enc, err := tiktokengo.GetEncoding("o200k_base") // of that module
+//	// …
+//	count := tokens.NewMeter(tiktoken.New(enc), nil)
+//
 // A host without one is better served by package tokens/bpe, which gives the same
 // counts several times faster and needs no download.
 package tiktoken
