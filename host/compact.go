@@ -81,7 +81,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	if owner {
 		v.observe(ctx, Event{Operation: OpAfterCompaction, Outcome: OutcomeOK, TokensBefore: done.before, TokensAfter: done.after}, nil)
 	}
-	v.upkeep(ctx)
+	v.maintain(ctx)
 	return done, nil
 }
 
@@ -177,12 +177,10 @@ func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefor
 	return nil
 }
 
-// upkeep lets the engine maintain the session after a compaction.
-func (v *visit) upkeep(ctx context.Context) {
-	budget := v.promptBudget()
-	if _, err := turn.Maintain(ctx, v.engine.Handle, v.steps, turn.Upkeep{
-		Reason: ce.MaintainCompaction, Settings: v.settings(budget, ""),
-	}); err != nil {
+// maintain lets the engine maintain the session after a compaction.
+func (v *visit) maintain(ctx context.Context) {
+	settings := v.settings(v.promptBudget(), "")
+	if _, err := turn.Maintain(ctx, v.engine.Handle, v.steps, ce.MaintainCompaction, settings); err != nil {
 		v.warn(ctx, "maintenance after a compaction failed", err)
 	}
 }

@@ -114,9 +114,9 @@ func (t *Turn) finish(ctx context.Context, failure error) {
 	if limit := t.engine.limits.EndOfTurn; limit > 0 {
 		end.Within = limit + endGrace
 	}
-	done := turn.Finish(ctx, t.engine.Handle, t.steps, end)
-	if !errors.Is(done.Err, turn.ErrEndOfTurn) { // a slow engine is told of in the events
-		t.endErr = done.Err
+	err = turn.Finish(ctx, t.engine.Handle, t.steps, end)
+	if !errors.Is(err, turn.ErrEndOfTurn) { // a slow engine is told of in the events
+		t.endErr = err
 	}
 	t.leaveOver(t.endErr != nil)
 }

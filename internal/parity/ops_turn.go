@@ -212,15 +212,15 @@ func opHostFinalize(ctx context.Context, w *world, s step) (any, error) {
 	if err := r.misfit("finalize params"); err != nil {
 		return nil, err
 	}
-	done := turn.Finish(ctx, h.engine(), h.session, end)
-	if done.Err == nil && !end.Failed {
+	failure := turn.Finish(ctx, h.engine(), h.session, end)
+	if failure == nil && !end.Failed {
 		h.noteMaintenance(ce.MaintainTurn)
 	}
 	if h.queue.taken > 0 {
 		w.differ(differLane)
 		h.queue.settle(s.number("settleMs"))
 	}
-	return object{"postTurnFinalizationSucceeded": done.Err == nil}, nil
+	return object{"postTurnFinalizationSucceeded": failure == nil}, nil
 }
 
 func opHostMaintain(ctx context.Context, w *world, s step) (any, error) {
@@ -233,8 +233,8 @@ func opHostMaintain(ctx context.Context, w *world, s step) (any, error) {
 		return nil, err
 	}
 	c := newCall("", nil, h.on)
-	up := turn.Upkeep{Reason: ce.MaintainReason(h.text("reason", "")), Settings: settings}
-	res, err := turn.Maintain(withCall(ctx, c), h.on.handle, h.session, up)
+	reason := ce.MaintainReason(h.text("reason", ""))
+	res, err := turn.Maintain(withCall(ctx, c), h.on.handle, h.session, reason, settings)
 	if err != nil {
 		w.note("warn", err.Error())
 		return nil, nil

@@ -39,36 +39,27 @@ type Ending struct {
 // ErrEndOfTurn is why a delivery that took longer than Within was given up.
 var ErrEndOfTurn = errors.New("end of turn took too long")
 
-// A Finished says what the end of a turn did.
-type Finished struct {
-	Delivered bool // a hook took the turn, or the engine has none for it
-	Status    ce.CommitStatus
-	Err       error // why it was not delivered; nil also where nothing was to be
-	Upkeep    transcript.RewriteResult
-}
-
 // Finish delivers a turn through the one ladder that ends turns, and, when that
-// and the turn went well, lets the engine maintain the session.
-func Finish(ctx context.Context, e ce.ContextEngine, s *Session, end Ending) Finished {
+// and the turn went well, lets the engine maintain the session. The error says why
+// the turn was not delivered; nil also where it was not to be.
+func Finish(ctx context.Context, e ce.ContextEngine, s *Session, end Ending) error {
 	if end.Failed && !end.DeliverFailed {
-		return Finished{}
+		return nil
 	}
 	start := time.Now()
 	res, err := s.commit(ctx, e, end)
 	s.observe(ctx, start, Call{Hook: CallCommit, Reason: string(res.Status), Err: err})
 	if err != nil {
 		s.warn(ctx, "delivering the turn failed", err)
-		return Finished{Err: err}
+		return err
 	}
-	done := Finished{Delivered: true, Status: res.Status}
 	if end.Failed {
-		return done
+		return nil
 	}
-	done.Upkeep, err = Maintain(ctx, e, s, Upkeep{Reason: ce.MaintainTurn, Settings: end.Settings})
-	if err != nil {
+	if _, err := Maintain(ctx, e, s, ce.MaintainTurn, end.Settings); err != nil {
 		s.warn(ctx, "maintenance after the turn failed", err)
 	}
-	return done
+	return nil
 }
 
 func (s *Session) commit(ctx context.Context, e ce.ContextEngine, end Ending) (ce.CommitTurnResult, error) {
@@ -97,24 +88,20 @@ func (s *Session) afterTurn(end Ending) ce.AfterTurnParams {
 	}
 }
 
-// An Upkeep asks for maintenance.
-type Upkeep struct {
-	Reason   ce.MaintainReason
-	Settings *ce.RuntimeSettings
-}
-
 // Maintain lets the engine maintain the session's transcript. Maintenance after
 // a turn is put off where the engine asks for that and the session has a
 // Background: it then runs with leave for compactions that were put off too, and
 // the result is zero. Otherwise it runs here.
-func Maintain(ctx context.Context, e ce.ContextEngine, s *Session, u Upkeep) (transcript.RewriteResult, error) {
+func Maintain(
+	ctx context.Context, e ce.ContextEngine, s *Session, reason ce.MaintainReason, settings *ce.RuntimeSettings,
+) (transcript.RewriteResult, error) {
 	if !ce.HooksOf(e).Has(ce.HookMaintain) {
 		return transcript.RewriteResult{}, nil
 	}
-	p := ce.MaintainParams{SessionRef: s.Ref, Target: s.Target, Log: s.reader, Reason: u.Reason, Settings: u.Settings}
-	rt := *s.RuntimeFor(PurposeOf(u.Reason))
+	p := ce.MaintainParams{SessionRef: s.Ref, Target: s.Target, Log: s.reader, Reason: reason, Settings: settings}
+	rt := *s.RuntimeFor(PurposeOf(reason))
 	rt.Rewriter = s.rewriter
-	background := u.Reason == ce.MaintainTurn && s.Background != nil && e.Info().TurnMaintenance == ce.MaintenanceBackground
+	background := reason == ce.MaintainTurn && s.Background != nil && e.Info().TurnMaintenance == ce.MaintenanceBackground
 	if !background {
 		p.Runtime = ce.LendRuntime(rt)
 		return s.maintain(ctx, e, p)

@@ -55,9 +55,6 @@ func Lend(ref ce.SessionRef, target ce.SessionTarget, log transcript.Log, rt ce.
 	return s
 }
 
-// Runtime is what is lent in every hook but Maintain. Read-only.
-func (s *Session) Runtime() *ce.RuntimeContext { return s.runtime }
-
 // Purposes of model calls by an engine (OpenClaw 2026.7.1 where that has them).
 const (
 	PurposeBootstrap  = "context-engine.bootstrap"
@@ -130,7 +127,7 @@ func Bootstrap(ctx context.Context, e ce.ContextEngine, s *Session, b Beginning)
 	if err != nil {
 		return res, err
 	}
-	if _, err := Maintain(ctx, e, s, Upkeep{Reason: ce.MaintainBootstrap, Settings: b.Settings}); err != nil {
+	if _, err := Maintain(ctx, e, s, ce.MaintainBootstrap, b.Settings); err != nil {
 		s.warn(ctx, "maintenance after bootstrap failed", err)
 	}
 	return res, nil

@@ -43,11 +43,11 @@ func (b *bare) Compact(context.Context, ce.CompactParams) (ce.CompactResult, err
 // A full engine has the hooks that the steps call.
 type full struct {
 	bare
-	calls  []string
-	fail   map[string]error
-	turn   ce.AfterTurnParams
-	upkeep ce.MaintainParams
-	mode   ce.MaintenanceMode
+	calls      []string
+	fail       map[string]error
+	turn       ce.AfterTurnParams
+	maintained ce.MaintainParams
+	mode       ce.MaintenanceMode
 }
 
 func (f *full) Info() ce.Info { return ce.Info{ID: "full", Name: "full", TurnMaintenance: f.mode} }
@@ -62,7 +62,7 @@ func (f *full) Bootstrap(context.Context, ce.BootstrapParams) (ce.BootstrapResul
 }
 
 func (f *full) Maintain(_ context.Context, p ce.MaintainParams) (transcript.RewriteResult, error) {
-	f.upkeep = p
+	f.maintained = p
 	return transcript.RewriteResult{}, f.called("maintain " + string(p.Reason))
 }
 
@@ -156,36 +156,32 @@ func TestFinish(t *testing.T) {
 	note := message.RuntimeContext(message.Text("note"))
 	all := []message.Message{message.User("old"), note, message.User("new"), note, message.Assistant(message.Text("x"))}
 	tests := []struct {
-		name      string
-		end       turn.Ending
-		fail      map[string]error
-		calls     []string
-		delivered bool
-		newOnes   int
+		name    string
+		end     turn.Ending
+		fail    map[string]error
+		calls   []string
+		newOnes int
+		want    error
 	}{
-		{name: "success", end: turn.Ending{Messages: all, PrePromptMessageCount: 2}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 2},
-		{name: "count beyond the end", end: turn.Ending{Messages: all, PrePromptMessageCount: 99}, calls: []string{"afterTurn", "maintain turn"}, delivered: true},
-		{name: "negative count", end: turn.Ending{Messages: all, PrePromptMessageCount: -1}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
+		{name: "success", end: turn.Ending{Messages: all, PrePromptMessageCount: 2}, calls: []string{"afterTurn", "maintain turn"}, newOnes: 2},
+		{name: "count beyond the end", end: turn.Ending{Messages: all, PrePromptMessageCount: 99}, calls: []string{"afterTurn", "maintain turn"}},
+		{name: "negative count", end: turn.Ending{Messages: all, PrePromptMessageCount: -1}, calls: []string{"afterTurn", "maintain turn"}, newOnes: 3},
 		{name: "failed", end: turn.Ending{Messages: all, Failed: true}},
-		{name: "failed and asked for", end: turn.Ending{Messages: all, Failed: true, DeliverFailed: true}, calls: []string{"afterTurn"}, delivered: true, newOnes: 3},
-		{name: "delivery fails", end: turn.Ending{Messages: all}, fail: map[string]error{"afterTurn": errBoom}, calls: []string{"afterTurn"}, newOnes: 3},
-		{name: "maintenance fails", end: turn.Ending{Messages: all}, fail: map[string]error{"maintain turn": errBoom}, calls: []string{"afterTurn", "maintain turn"}, delivered: true, newOnes: 3},
-		{name: "too slow", end: turn.Ending{Messages: all, Within: time.Millisecond}, fail: map[string]error{"afterTurn": context.DeadlineExceeded}, calls: []string{"afterTurn"}, newOnes: 3},
+		{name: "failed and asked for", end: turn.Ending{Messages: all, Failed: true, DeliverFailed: true}, calls: []string{"afterTurn"}, newOnes: 3},
+		{name: "delivery fails", end: turn.Ending{Messages: all}, fail: map[string]error{"afterTurn": errBoom}, calls: []string{"afterTurn"}, newOnes: 3, want: errBoom},
+		{name: "maintenance fails", end: turn.Ending{Messages: all}, fail: map[string]error{"maintain turn": errBoom}, calls: []string{"afterTurn", "maintain turn"}, newOnes: 3},
+		{name: "too slow", end: turn.Ending{Messages: all, Within: time.Millisecond}, fail: map[string]error{"afterTurn": context.DeadlineExceeded}, calls: []string{"afterTurn"}, newOnes: 3, want: turn.ErrEndOfTurn},
 	}
 	for _, tt := range tests {
 		t.Run("Spec01_15_08 "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &full{fail: tt.fail}
-				done := turn.Finish(t.Context(), e, session(), tt.end)
-				require.Equal(t, tt.delivered, done.Delivered)
+				require.ErrorIs(t, turn.Finish(t.Context(), e, session(), tt.end), tt.want)
 				require.Equal(t, tt.calls, e.calls)
 				require.Len(t, e.turn.New(), tt.newOnes)
 				for _, m := range e.turn.Messages {
 					require.False(t, message.IsRuntimeContext(m))
-				}
-				if tt.end.Within > 0 {
-					require.ErrorIs(t, done.Err, turn.ErrEndOfTurn)
 				}
 			})
 		})
@@ -207,15 +203,15 @@ func TestMaintainInTheBackground(t *testing.T) {
 	s.Background = q
 	e := &full{mode: ce.MaintenanceBackground}
 	for _, reason := range []ce.MaintainReason{ce.MaintainBootstrap, ce.MaintainCompaction, ce.MaintainTurn} {
-		_, err := turn.Maintain(t.Context(), e, s, turn.Upkeep{Reason: reason})
+		_, err := turn.Maintain(t.Context(), e, s, reason, nil)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"maintain bootstrap", "maintain compaction"}, e.calls)
-	require.False(t, e.upkeep.Runtime.AllowDeferredCompaction)
+	require.False(t, e.maintained.Runtime.AllowDeferredCompaction)
 	require.Len(t, q.work, 1)
 	require.NoError(t, q.work[0](t.Context()))
 	require.Equal(t, "maintain turn", e.calls[2])
-	require.True(t, e.upkeep.Runtime.AllowDeferredCompaction)
+	require.True(t, e.maintained.Runtime.AllowDeferredCompaction)
 }
 
 func TestSpec01_15_09_PrecheckRoutes(t *testing.T) {
@@ -281,7 +277,7 @@ func TestPrecheckProperties(t *testing.T) {
 func TestCompleterKnowsItsHook(t *testing.T) {
 	t.Parallel()
 	s := session()
-	require.Same(t, s.Runtime(), s.RuntimeFor(turn.PurposeCompaction), "without a completer there is one runtime")
+	require.Same(t, s.RuntimeFor(turn.PurposeAssemble), s.RuntimeFor(turn.PurposeCompaction), "without a completer there is one runtime")
 	s.Completer = func(purpose string) ce.Completer { return named(purpose) }
 	asked := func(rt *ce.RuntimeContext) string {
 		done, err := rt.Completer.Complete(t.Context(), ce.CompletionRequest{})
@@ -291,11 +287,10 @@ func TestCompleterKnowsItsHook(t *testing.T) {
 	require.Equal(t, turn.PurposeTimeout, asked(s.RuntimeFor(turn.PurposeTimeout)))
 	require.Same(t, s.RuntimeFor(turn.PurposeTimeout), s.RuntimeFor(turn.PurposeTimeout))
 	var e full
-	_, err := turn.Maintain(t.Context(), &e, s, turn.Upkeep{Reason: ce.MaintainCompaction})
+	_, err := turn.Maintain(t.Context(), &e, s, ce.MaintainCompaction, nil)
 	require.NoError(t, err)
-	require.Equal(t, "context-engine.compaction.maintenance", asked(e.upkeep.Runtime))
-	done := turn.Finish(t.Context(), &e, s, turn.Ending{})
-	require.NoError(t, done.Err)
+	require.Equal(t, "context-engine.compaction.maintenance", asked(e.maintained.Runtime))
+	require.NoError(t, turn.Finish(t.Context(), &e, s, turn.Ending{}))
 	require.Equal(t, turn.PurposeAfterTurn, asked(e.turn.Runtime))
 	s.SetRuntime(func(rt *ce.RuntimeContext) { rt.CurrentTokens = 7 })
 	require.Equal(t, 7, s.RuntimeFor(turn.PurposeTimeout).CurrentTokens)
@@ -316,6 +311,6 @@ func TestCallsAreObserved(t *testing.T) {
 	var e full
 	_, err := turn.Bootstrap(t.Context(), &e, s, turn.Beginning{Boundary: ce.BoundaryNew})
 	require.NoError(t, err)
-	require.NoError(t, turn.Finish(t.Context(), &e, s, turn.Ending{}).Err)
+	require.NoError(t, turn.Finish(t.Context(), &e, s, turn.Ending{}))
 	require.Equal(t, []string{"bootstrap new", "maintain bootstrap", "commitTurn ", "maintain turn"}, calls)
 }
