@@ -24,7 +24,7 @@ func (t *Turn) autoCompact(ctx context.Context) error {
 	if t.budget().Overflow(used) == 0 {
 		return nil
 	}
-	done, err := t.squeeze(ctx, squeeze{
+	done, err := t.compactInTurn(ctx, compactRequest{
 		trigger: ce.TriggerThreshold, goal: ce.GoalThreshold, current: used, active: t.own.waits(), builtin: true,
 	})
 	switch {
@@ -40,18 +40,6 @@ func (t *Turn) autoCompact(ctx context.Context) error {
 		t.tries.automatic = 0
 	}
 	return nil
-}
-
-// waits reports whether the turn is in the middle of a tool loop.
-func (r *rows) waits() bool {
-	if len(r.messages) == 0 {
-		return false
-	}
-	last := r.messages[len(r.messages)-1]
-	for range last.ToolCalls() {
-		return true
-	}
-	return last.Role == message.RoleToolResult
 }
 
 // contextTokens is how full the context is: by the provider's last report where

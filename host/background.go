@@ -71,7 +71,7 @@ var _ turn.Scheduler = background{}
 
 // Schedule implements [turn.Scheduler].
 func (b background) Schedule(ref ce.SessionRef, work func(ctx context.Context) error) bool {
-	h, e, log, w := b.v.h, b.v.engine, b.v.log.also(), b.v.witness()
+	h, e, log, w := b.v.h, b.v.engine, b.v.log.also(), b.v.notifier()
 	h.engines.share(e)
 	name := laneKey(ref)
 	b.v.session.mu.Lock()
@@ -112,7 +112,7 @@ func inBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) 
 const longWork = 10 * time.Second
 
 // ended tells how work in the background went.
-func (w witness) ended(ctx context.Context, start time.Time, err error, ran bool) {
+func (w notifier) ended(ctx context.Context, start time.Time, err error, ran bool) {
 	e := Event{Operation: OpBackground, Duration: time.Since(start)}
 	if !ran {
 		e.Outcome = OutcomeSkipped

@@ -13,13 +13,13 @@ import (
 type builtin struct {
 	inner ce.Compactor
 	runs  *atomic.Int32
-	witness
+	notifier
 }
 
 // CompactSession implements [ce.Compactor].
 func (b builtin) CompactSession(ctx context.Context, p ce.CompactParams) (ce.CompactResult, error) {
 	b.runs.Add(1)
-	ctx = context.WithValue(ctx, payerKey{}, &b.witness)
+	ctx = context.WithValue(ctx, payerKey{}, &b.notifier)
 	if b.engine.Info().OwnsCompaction {
 		return b.inner.CompactSession(ctx, p)
 	}

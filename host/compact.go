@@ -10,8 +10,8 @@ import (
 	"github.com/go-contextengine/contextengine/internal/turn"
 )
 
-// A squeeze asks an engine to make a session's context smaller.
-type squeeze struct {
+// A compactRequest asks an engine to make a session's context smaller.
+type compactRequest struct {
 	trigger      ce.CompactionTrigger
 	goal         ce.CompactionGoal
 	force        bool
@@ -27,8 +27,8 @@ type squeeze struct {
 	builtin bool
 }
 
-// A squeezed is what came of it.
-type squeezed struct {
+// A compactOutcome is what came of a compactRequest.
+type compactOutcome struct {
 	ce.CompactResult
 	counts        bool // it was ok, it compacted, and the context is smaller
 	failure       error
@@ -41,11 +41,11 @@ type squeezed struct {
 // engine's numbers, else by the driver's own. After one that counts the engine
 // may maintain the session, which may be another one by then. The error is that
 // of a context that ended, or of an engine under [ce.Strict].
-func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
+func (v *visit) compact(ctx context.Context, q compactRequest) (compactOutcome, error) {
 	owner := v.engine.Info().OwnsCompaction
 	viewBefore, err := v.viewTokens(ctx)
 	if err != nil {
-		return squeezed{}, err
+		return compactOutcome{}, err
 	}
 	before := q.current
 	if before <= 0 {
@@ -58,7 +58,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 	start := time.Now()
 	used := v.builtins.Load()
 	res, err := v.ask(ctx, q)
-	done := squeezed{CompactResult: res, failure: err, before: before, delegated: v.builtins.Load() > used}
+	done := compactOutcome{CompactResult: res, failure: err, before: before, delegated: v.builtins.Load() > used}
 	if err != nil {
 		v.observe(ctx, Event{Operation: OpCompact, Duration: time.Since(start)}, err)
 		return v.compactFailed(ctx, done)
@@ -86,7 +86,7 @@ func (v *visit) compact(ctx context.Context, q squeeze) (squeezed, error) {
 }
 
 // compactFailed goes on after a compaction that ended with an error, where that may be.
-func (v *visit) compactFailed(ctx context.Context, done squeezed) (squeezed, error) {
+func (v *visit) compactFailed(ctx context.Context, done compactOutcome) (compactOutcome, error) {
 	err := done.failure
 	if !v.engine.settles(ctx, err) && !blameless(ctx, err) {
 		return done, err
@@ -97,7 +97,7 @@ func (v *visit) compactFailed(ctx context.Context, done squeezed) (squeezed, err
 }
 
 // ask calls the engine, or the host's own compaction.
-func (v *visit) ask(ctx context.Context, q squeeze) (ce.CompactResult, error) {
+func (v *visit) ask(ctx context.Context, q compactRequest) (ce.CompactResult, error) {
 	p := ce.CompactParams{
 		SessionRef: v.ref, Target: v.target(), TokenBudget: v.promptBudget(), CurrentTokens: q.current,
 		Force: q.force, Trigger: q.trigger, Goal: q.goal, CustomInstructions: q.instructions, ActiveTurn: q.active,
@@ -131,14 +131,14 @@ func blameless(ctx context.Context, err error) bool {
 }
 
 // settle adopts a successor and finds out whether the compaction counts.
-func (v *visit) settle(ctx context.Context, done *squeezed, q squeeze, viewBefore int) error {
+func (v *visit) settle(ctx context.Context, done *compactOutcome, q compactRequest, viewBefore int) error {
 	if !done.OK || !done.Compacted {
 		return nil
 	}
 	if next := done.Result.Successor(); next != "" && next != v.ref.SessionID {
 		former := v.ref
 		if err := v.move(ctx, next); err != nil {
-			return v.strayed(ctx, done, err)
+			return v.rejectSuccessor(ctx, done, err)
 		}
 		if err := v.bootstrap(ctx, ce.BoundaryRotated, former); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (v *visit) noProgress(r ce.CompactResult, idle bool) {
 	v.session.update(func(own *record) { own.LastNoProgress = text })
 }
 
-func outcomeOf(s squeezed) string {
+func outcomeOf(s compactOutcome) string {
 	switch {
 	case s.counts:
 		return OutcomeOK
@@ -256,7 +256,7 @@ func (h *Host) Compact(ctx context.Context, ref ce.SessionRef, instructions stri
 	if err := v.open(bounded, purpose{op: ce.OpManualCompact, lastModel: true}); err != nil {
 		return ce.CompactResult{}, fmt.Errorf("compacting session %q: %w", ref.SessionID, err)
 	}
-	q := squeeze{
+	q := compactRequest{
 		trigger: ce.TriggerManual, goal: ce.GoalThreshold, force: true,
 		instructions: instructions, current: v.estimated(v.session.used()),
 	}
@@ -292,7 +292,7 @@ func (v *visit) assembledTokens(ctx context.Context) (int, error) {
 
 // told is the result as callers see it: what does not count is not called
 // compacted, and the numbers are filled in.
-func (s squeezed) told() ce.CompactResult {
+func (s compactOutcome) told() ce.CompactResult {
 	r := s.CompactResult
 	if !r.OK || !r.Compacted {
 		return r

@@ -52,15 +52,15 @@ func (h *Host) Spent(ref ce.SessionRef) Spending {
 // completer lends the host's model to an engine or to the built-in compaction.
 type completer struct {
 	h       *Host
-	model   string   // the session's; "": the host's default one
-	engine  string   // who asks; "": the host itself
-	purpose string   // of calls that name none
-	payer   *witness // who is told and pays; nil: whom the context names
+	model   string    // the session's; "": the host's default one
+	engine  string    // who asks; "": the host itself
+	purpose string    // of calls that name none
+	payer   *notifier // who is told and pays; nil: whom the context names
 }
 
 var _ ce.Completer = completer{}
 
-// payerKey is the context's key for the witness of a built-in compaction, whose
+// payerKey is the context's key for the notifier of a built-in compaction, whose
 // completer serves every session.
 type payerKey struct{}
 
@@ -100,7 +100,7 @@ func (c completer) Complete(ctx context.Context, r ce.CompletionRequest) (ce.Com
 func (c completer) account(ctx context.Context, u *message.Usage, took time.Duration, err error) {
 	w := c.payer
 	if w == nil {
-		w, _ = ctx.Value(payerKey{}).(*witness)
+		w, _ = ctx.Value(payerKey{}).(*notifier)
 	}
 	if w == nil {
 		return

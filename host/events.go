@@ -118,9 +118,9 @@ func (os observers) Observe(ctx context.Context, e Event) {
 	}
 }
 
-// A witness knows whom to tell what happens in a session. It is a value that does
+// A notifier knows whom to tell what happens in a session. It is a value that does
 // not change: an engine's late call may still use it.
-type witness struct {
+type notifier struct {
 	h       *Host
 	engine  *engine
 	session string
@@ -159,14 +159,14 @@ func (j *journal) all() []Event {
 	return slices.Clone(j.events)
 }
 
-func (v *visit) witness() witness {
-	return witness{h: v.h, engine: v.engine, session: v.ref.SessionID, journal: v.journal, known: v.session}
+func (v *visit) notifier() notifier {
+	return notifier{h: v.h, engine: v.engine, session: v.ref.SessionID, journal: v.journal, known: v.session}
 }
 
-func (v *visit) observe(ctx context.Context, e Event, err error) { v.witness().observe(ctx, e, err) }
+func (v *visit) observe(ctx context.Context, e Event, err error) { v.notifier().observe(ctx, e, err) }
 
 // observe completes an event, keeps it for the outcome, and tells the observer.
-func (w witness) observe(ctx context.Context, e Event, err error) {
+func (w notifier) observe(ctx context.Context, e Event, err error) {
 	status := w.engine.Status()
 	e.Engine, e.SessionID = status.Answering, w.session
 	switch {
@@ -221,15 +221,15 @@ func classOf(err error) string {
 	case errors.As(err, &unavailable):
 		return "unavailable"
 	case errors.As(err, &panicked):
-		return "panic"
+		return ce.ClassPanic
 	case errors.As(err, &contract):
-		return "contract"
+		return ce.ClassContract
 	case errors.As(err, &deadline), errors.Is(err, turn.ErrEndOfTurn), errors.Is(err, context.DeadlineExceeded):
-		return "deadline"
+		return ce.ClassDeadline
 	case errors.As(err, &lent):
 		return "host"
 	case errors.Is(err, context.Canceled), errors.Is(err, ce.ErrClosed), errors.Is(err, lane.ErrClosed):
 		return "cancelled"
 	}
-	return "error"
+	return ce.ClassError
 }

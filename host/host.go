@@ -29,7 +29,7 @@ type Host struct {
 	engines *roster
 	open    *sessions
 	lane    *lane.Lane
-	warm    warm
+	logs    logCache
 
 	calibrator *calibrator
 	// defaultModel is the last description of the host's default model; nil: none yet.
@@ -154,11 +154,11 @@ func (h *Host) EndSession(ctx context.Context, ref ce.SessionRef, reason ce.Boun
 	start := time.Now()
 	err = ce.OnSessionEnded(ctx, e.Handle, ce.SessionEndedParams{SessionRef: ref, Reason: reason, Successor: successor})
 	if err != nil || ce.HooksOf(e.Handle).Has(ce.HookSessionEnded) {
-		w := witness{h: h, engine: e, session: ref.SessionID, journal: &journal{}, known: &session{}}
+		w := notifier{h: h, engine: e, session: ref.SessionID, journal: &journal{}, known: &session{}}
 		w.observe(ctx, Event{Operation: OpSessionEnded, Reason: string(reason), Duration: time.Since(start)}, err)
 	}
 	h.open.forget(ref.SessionID)
-	err = errors.Join(err, h.warm.drop(ref.SessionID))
+	err = errors.Join(err, h.logs.drop(ref.SessionID))
 	if reason == ce.BoundaryDeleted {
 		err = errors.Join(err, h.opts.State.Delete(ctx, ref))
 	}
@@ -180,7 +180,7 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, t := range h.openTurns() {
 		errs = append(errs, t.endAborted(ctx))
 	}
-	errs = append(errs, h.awaitWork(ctx), h.lane.Close(ctx), h.engines.close(), h.warm.close())
+	errs = append(errs, h.awaitWork(ctx), h.lane.Close(ctx), h.engines.close(), h.logs.close())
 	return errors.Join(errs...)
 }
 
@@ -267,7 +267,7 @@ func (h *Host) bound(ctx context.Context) (context.Context, func()) {
 
 // closedEngine tells that an engine was closed.
 func (h *Host) closedEngine(e *engine, took time.Duration, err error) {
-	w := witness{h: h, engine: e, journal: &journal{}}
+	w := notifier{h: h, engine: e, journal: &journal{}}
 	w.observe(context.WithoutCancel(h.life), Event{Operation: OpClose, Duration: took}, err)
 }
 

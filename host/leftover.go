@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/transcript"
 )
 
 // ErrNothingToContinue is why Begin refuses the zero Message: the session is empty.
@@ -77,26 +76,4 @@ func unanswered(view []message.Message) string {
 		}
 	}
 	return first
-}
-
-// rowsFrom returns the messages of the active branch from one on, by its key. "" and what
-// the branch does not have are none.
-func rowsFrom(ctx context.Context, log transcript.Reader, first string) (rows, error) {
-	var out rows
-	if first == "" {
-		return out, nil
-	}
-	for e, err := range log.Branch(ctx) {
-		if err != nil {
-			return rows{}, err
-		}
-		m, shown := e.InView()
-		if !shown || e.Type == transcript.EntryCompaction {
-			continue
-		}
-		if len(out.messages) > 0 || m.Key == first || e.ID == first {
-			out.add([]transcript.Entry{e})
-		}
-	}
-	return out, nil
 }

@@ -111,7 +111,7 @@ func (t *Turn) precheck(ctx context.Context) error {
 			return nil
 		}
 	}
-	if _, err := t.squeeze(ctx, squeeze{
+	if _, err := t.compactInTurn(ctx, compactRequest{
 		trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, active: t.own.waits(), current: check.Estimated, degraded: ce.CodeContextOverflow,
 	}); err != nil {
 		return err

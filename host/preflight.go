@@ -55,7 +55,7 @@ func (t *Turn) preflight(ctx context.Context, input message.Message) error {
 		t.observe(ctx, Event{Operation: OpPreflight, Outcome: OutcomeOK, Reason: string(PreflightDeferred), TokensBefore: used}, nil)
 		return nil
 	}
-	done, err := t.compact(ctx, squeeze{trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, current: used})
+	done, err := t.compact(ctx, compactRequest{trigger: ce.TriggerBudget, goal: ce.GoalBudget, force: true, current: used})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (t *Turn) Recover(ctx context.Context, err error) (bool, error) {
 	var again bool
 	var failure error
 	if overflow {
-		again, failure = t.climb(ctx, err)
+		again, failure = t.recoverFromOverflow(ctx, err)
 	} else {
 		again, failure = t.recoverFromTimeout(ctx)
 	}
@@ -96,10 +96,10 @@ func (t *Turn) Recover(ctx context.Context, err error) (bool, error) {
 	return again && failure == nil, failure
 }
 
-// climb goes up the ladder until a step helps.
-func (t *Turn) climb(ctx context.Context, err error) (bool, error) {
+// recoverFromOverflow tries step after step until one helps.
+func (t *Turn) recoverFromOverflow(ctx context.Context, err error) (bool, error) {
 	failed := &OverflowError{Err: err}
-	for _, step := range t.rungs() {
+	for _, step := range t.recoverySteps() {
 		outcome, stepErr := step.try(ctx, err)
 		if stepErr != nil {
 			return false, stepErr
@@ -112,21 +112,21 @@ func (t *Turn) climb(ctx context.Context, err error) (bool, error) {
 	return false, failed
 }
 
-// A rung of the ladder answers "" when it helped, else why it did not.
-type rung struct {
+// A recoveryStep answers "" when it helped, else why it did not.
+type recoveryStep struct {
 	name string
 	try  func(ctx context.Context, err error) (outcome string, _ error)
 }
 
-// rungs are those that the host allows.
-func (t *Turn) rungs() []rung {
-	out := []rung{{"compact", t.recoverByCompaction}}
+// recoverySteps are those that the host allows.
+func (t *Turn) recoverySteps() []recoveryStep {
+	out := []recoveryStep{{"compact", t.recoverByCompaction}}
 	if t.h.opts.RescueCompaction {
-		out = append(out, rung{"built-in compaction", t.recoverByRescue})
+		out = append(out, recoveryStep{"built-in compaction", t.recoverByRescue})
 	}
-	out = append(out, rung{"truncate tool results", t.recoverByTruncation})
+	out = append(out, recoveryStep{"truncate tool results", t.recoverByTruncation})
 	if t.h.opts.DropOldest {
-		out = append(out, rung{"drop the oldest messages", t.recoverByDropping})
+		out = append(out, recoveryStep{"drop the oldest messages", t.recoverByDropping})
 	}
 	return out
 }
@@ -135,7 +135,7 @@ func (t *Turn) recoverByCompaction(ctx context.Context, err error) (string, erro
 	for t.tries.overflow < maxCompactions {
 		t.tries.overflow++
 		by := t.engine.Status().Answering
-		done, failure := t.squeeze(ctx, squeeze{
+		done, failure := t.compactInTurn(ctx, compactRequest{
 			trigger: ce.TriggerOverflow, goal: ce.GoalBudget, force: true, active: t.own.waits(),
 			current: t.observed(err), degraded: ce.CodeContextOverflow,
 		})
@@ -166,7 +166,7 @@ func (t *Turn) recoverByRescue(ctx context.Context, err error) (string, error) {
 		return "the engine used it", nil
 	}
 	t.tries.rescued = true
-	done, failure := t.squeeze(ctx, squeeze{
+	done, failure := t.compactInTurn(ctx, compactRequest{
 		trigger: ce.TriggerOverflow, goal: ce.GoalBudget, force: true, active: t.own.waits(),
 		current: t.observed(err), degraded: ce.CodeContextOverflow, builtin: true,
 	})
@@ -240,7 +240,7 @@ func (t *Turn) recoverFromTimeout(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.tries.timeouts++
-	done, err := t.squeeze(ctx, squeeze{
+	done, err := t.compactInTurn(ctx, compactRequest{
 		trigger: ce.TriggerTimeout, goal: ce.GoalBudget, force: true, active: t.own.waits(), current: used,
 		degraded: ce.CodeProviderTimeout,
 	})

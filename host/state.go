@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,7 +208,7 @@ func (s *memoryState) Load(_ context.Context, ref ce.SessionRef, name string) ([
 	if !ok {
 		return nil, fmt.Errorf("state %q of session %q: %w", name, ref.SessionID, fs.ErrNotExist)
 	}
-	return append([]byte(nil), value...), nil
+	return bytes.Clone(value), nil
 }
 
 func (s *memoryState) Save(_ context.Context, ref ce.SessionRef, name string, value []byte) error {
@@ -216,7 +217,7 @@ func (s *memoryState) Save(_ context.Context, ref ce.SessionRef, name string, va
 	if s.values[ref.SessionID] == nil {
 		s.values[ref.SessionID] = map[string][]byte{}
 	}
-	s.values[ref.SessionID][name] = append([]byte(nil), value...)
+	s.values[ref.SessionID][name] = bytes.Clone(value)
 	return nil
 }
 

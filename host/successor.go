@@ -60,9 +60,9 @@ func (v *visit) takeSuccessor(ctx context.Context, ref ce.SessionRef) (log trans
 	return log, nil
 }
 
-// strayed takes notice of a successor that cannot be gone on with: the session stays where
+// rejectSuccessor takes notice of a successor that cannot be gone on with: the session stays where
 // it is, and the compaction was none.
-func (v *visit) strayed(ctx context.Context, done *squeezed, err error) error {
+func (v *visit) rejectSuccessor(ctx context.Context, done *compactOutcome, err error) error {
 	if ctx.Err() != nil || v.engine.strict() {
 		return err
 	}

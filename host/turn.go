@@ -42,7 +42,7 @@ type Turn struct {
 	summary     string // of a compaction in the turn
 	tries       tries
 
-	idle  squeezed // the last compaction of the engine that did not count
+	idle  compactOutcome // the last compaction of the engine that did not count
 	guard loopGuard
 
 	assembly assembly
@@ -62,45 +62,6 @@ type Turn struct {
 	ended   bool
 	outcome Outcome
 	endErr  error
-}
-
-// rows are messages that a turn appended, and the entries at both ends.
-type rows struct {
-	messages    []message.Message
-	first, last transcript.Entry
-}
-
-// add takes up appended entries.
-func (r *rows) add(entries []transcript.Entry) {
-	for _, e := range entries {
-		m, ok := e.InView()
-		if !ok {
-			continue
-		}
-		if len(r.messages) == 0 {
-			r.first = e
-		}
-		r.last = e
-		r.messages = append(r.messages, m)
-	}
-}
-
-// without returns ms without the messages of r.
-func (r *rows) without(ms []message.Message) []message.Message {
-	if len(r.messages) == 0 {
-		return ms
-	}
-	own := make(map[string]bool, len(r.messages))
-	for _, m := range r.messages {
-		own[m.Key] = m.Key != ""
-	}
-	out := make([]message.Message, 0, len(ms))
-	for _, m := range ms {
-		if !own[m.Key] {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // Append stores what the turn adds: the model's reply, tool results, what the user
@@ -251,19 +212,4 @@ func (t *Turn) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// awaitsModel reports whether the next thing is to ask the model: every call has
-// its result, and the model did not just give its last word.
-func (r *rows) awaitsModel() bool {
-	n := len(r.messages)
-	if n == 0 || r.messages[n-1].Role == message.RoleAssistant {
-		return false
-	}
-	for u := range message.Units(r.messages) {
-		if u.Open {
-			return false
-		}
-	}
-	return true
 }

@@ -138,7 +138,7 @@ func (v *visit) openLog(ctx context.Context, p purpose) (ce.Boundary, error) {
 // forget drops what is known of a session that the store does not have.
 func (v *visit) forget(ctx context.Context) {
 	v.h.open.forget(v.ref.SessionID)
-	v.logLeaving(ctx, v.h.warm.drop(v.ref.SessionID))
+	v.logLeaving(ctx, v.h.logs.drop(v.ref.SessionID))
 	if err := v.h.opts.State.Delete(ctx, v.ref); err != nil {
 		v.warn(ctx, "deleting a former session's state failed", err)
 	}
@@ -152,7 +152,7 @@ func (v *visit) openStored(ctx context.Context) (transcript.Log, error) {
 		return nil, err
 	}
 	if _, err = log.View(ctx); err != nil {
-		v.logLeaving(ctx, errors.Join(log.Close(), v.h.warm.drop(v.ref.SessionID)))
+		v.logLeaving(ctx, errors.Join(log.Close(), v.h.logs.drop(v.ref.SessionID)))
 		return nil, err
 	}
 	return log, nil
@@ -186,7 +186,7 @@ func (v *visit) boundary(ctx context.Context, p purpose) (ce.Boundary, error) {
 func (v *visit) lend() {
 	rt := ce.RuntimeContext{Cwd: v.log.Header().Cwd, Estimator: v.h.meter}
 	v.tell(&rt)
-	rt.Compactor = builtin{v.h.opts.Compactor, v.builtins, v.witness()}
+	rt.Compactor = builtin{v.h.opts.Compactor, v.builtins, v.notifier()}
 	if v.h.opts.Model != nil {
 		rt.Completer = v.completer("")
 	}
@@ -194,7 +194,7 @@ func (v *visit) lend() {
 	if v.h.opts.Model != nil {
 		v.steps.Completer = v.completer
 	}
-	w := v.witness()
+	w := v.notifier()
 	v.steps.Observe = func(ctx context.Context, c turn.Call) {
 		w.observe(ctx, Event{Operation: c.Hook, Reason: c.Reason, Duration: c.Took}, c.Err)
 	}
@@ -204,7 +204,7 @@ func (v *visit) lend() {
 
 // completer is the model as the engine is lent it in one hook.
 func (v *visit) completer(purpose string) ce.Completer {
-	w := v.witness()
+	w := v.notifier()
 	return completer{h: v.h, model: v.model.ID, engine: v.engine.Info().ID, purpose: purpose, payer: &w}
 }
 
@@ -292,7 +292,7 @@ func (v *visit) close(ctx context.Context, keep bool) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
 	if keep {
-		gone, err := v.h.warm.keep(ctx, v.h.store, v.ref.SessionID)
+		gone, err := v.h.logs.keep(ctx, v.h.store, v.ref.SessionID)
 		v.logLeaving(ctx, err)
 		if gone != "" {
 			v.h.open.unload(gone)

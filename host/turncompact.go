@@ -7,8 +7,8 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// squeeze compacts within a turn and assembles anew where the history changed.
-func (t *Turn) squeeze(ctx context.Context, q squeeze) (squeezed, error) {
+// compactInTurn compacts within a turn and assembles anew where the history changed.
+func (t *Turn) compactInTurn(ctx context.Context, q compactRequest) (compactOutcome, error) {
 	assembled := false
 	q.measure = func(ctx context.Context) (int, error) {
 		assembled = true
@@ -33,7 +33,7 @@ const compactedHere = "The history was compacted in this turn."
 
 // renew takes notice of a compaction: the engine is told at the end of the turn,
 // and what was assembled before it is out of date.
-func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
+func (t *Turn) renew(ctx context.Context, done compactOutcome, assembled bool) error {
 	view, err := t.log.View(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (t *Turn) renew(ctx context.Context, done squeezed, assembled bool) error {
 }
 
 // summary is what the engine is told of a compaction; changed says that the view did.
-func (s squeezed) summary(view transcript.View, changed bool) string {
+func (s compactOutcome) summary(view transcript.View, changed bool) string {
 	switch {
 	case changed && len(view.Messages) > 0 && view.Messages[0].Role == message.RoleCompactionSummary:
 		return view.Messages[0].Summary
