@@ -27,7 +27,8 @@
 //	res, err := h.Assemble(ctx, contextengine.AssembleParams{Messages: history, TokenBudget: 100_000})
 //
 // Package host drives the whole lifecycle for hosts that would rather not know
-// the ordering rules.
+// the ordering rules; most hosts start there and meet this package as the types
+// that its methods take.
 //
 // # Calling conventions
 //
@@ -41,6 +42,12 @@
 // Calls for different sessions run concurrently. For one session the host
 // serialises them. [Registry] and [Handle] are safe for concurrent use. No lock
 // is held while an engine, a model or a callback runs.
+//
+// # OpenClaw
+//
+// The contract is the one that OpenClaw documents for its context engines, said
+// in Go. Where a comment names OpenClaw and a version, a number or a behaviour
+// is taken from there, so that hosts and sessions of both agree.
 package contextengine
 
 import (

@@ -73,12 +73,13 @@ type Event struct {
 	// Outcome how it went.
 	Operation, Engine, Outcome string
 	// Reason is a code; "": none. After a failure it is error, panic, contract, deadline,
-	// cancelled, host or unavailable; of a fallback that has no other reason it names the
-	// hook that failed and how: "assemble error".
+	// cancelled, host or unavailable; of a compaction, a [ce.CompactionReason]; of a fallback
+	// that has no other reason it names the hook that failed and how: "assemble error".
 	Reason    string
 	SessionID string
-	// Err is what failed; nil: nothing did, or legacy answered in its place: then
-	// Outcome.Engine and [Host.Status] have the failure. Its text may quote messages.
+	// Err is what failed; nil: nothing did, a compaction did not make the context smaller,
+	// or legacy answered: then Outcome.Engine and [Host.Status] have the failure. Its text
+	// may quote messages.
 	Err                       error
 	Duration                  time.Duration
 	TokensBefore, TokensAfter int // of the context; 0: unknown

@@ -222,7 +222,15 @@ type ModelInfo struct {
 
 // A Model answers requests. Safe for concurrent use.
 type Model interface {
-	// Complete returns the assistant message that answers r. r is read-only.
+	// Complete returns the assistant message that answers r: its content, and as far as
+	// known its stop reason, usage, provider and model. r is read-only.
+	//
+	//   - An error keeps the provider's text, wrapped or as it is: by it the host knows a
+	//     request that was too large, see [compact.IsContextOverflow]. A
+	//     *compact.TooLargeError is one whatever its text.
+	//   - The host sends again what was too large or timed out, once it is smaller. All
+	//     else, such as waiting for a rate limit to pass, is the model's own affair.
+	//   - When ctx ends, the error is the context's or wraps it.
 	Complete(ctx context.Context, r Request) (message.Message, error)
 }
 

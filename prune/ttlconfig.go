@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ParseCacheTTL reads the documented contextPruning configuration object. on is false when
-// its mode is not cache-ttl.
+// ParseCacheTTL reads the contextPruning object of OpenClaw's configuration. on is false when its
+// mode is not cache-ttl.
 //
 // Numbers out of range are clamped. A lifetime is a string of numbers with ms, s, m, h or d,
 // such as 1h30m, and minutes where no unit is given; one that cannot be read keeps the default.
