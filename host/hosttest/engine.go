@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// A Tape records what happens, in order. The zero Tape is empty and ready. Safe for
-// concurrent use.
+// A Tape records what happens, in order. The zero Tape is empty and ready, and a nil one
+// records nothing. Safe for concurrent use.
 type Tape struct {
 	mu    sync.Mutex
 	lines []string
@@ -21,6 +22,9 @@ type Tape struct {
 
 // Add appends a line.
 func (t *Tape) Add(format string, args ...any) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lines = append(t.lines, fmt.Sprintf(format, args...))
@@ -28,6 +32,9 @@ func (t *Tape) Add(format string, args ...any) {
 
 // Take returns what was recorded since the last time.
 func (t *Tape) Take() []string {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.lines
@@ -36,8 +43,8 @@ func (t *Tape) Take() []string {
 }
 
 // An Engine records its calls on a tape and behaves as it is told to. It implements
-// every hook; those in Has are the ones that it reports and that count. Its fields are
-// set before it is used.
+// every hook but those about subagents; those in Has are the ones that it reports and
+// that count. Its fields are set before it is used.
 type Engine struct {
 	About ce.Info
 	Has   ce.HookSet
@@ -95,16 +102,31 @@ func Fine(context.Context) error { return nil }
 func NewEngine(id string, hooks ce.HookSet, t *Tape) *Engine {
 	return &Engine{
 		About: ce.Info{ID: id, Name: id, Version: "1"}, Has: hooks, Tape: t,
-		faults: map[string][]Fault{},
 	}
 }
 
-// Fail lets the next calls of a hook go wrong, one fault per call. The hook has its
-// documented name ("afterTurn").
+// Fail lets the next calls of a hook go wrong, one fault per call. The hook has the name
+// that it has on the tape: bootstrap, maintain, ingest, ingestBatch, assemble, compact,
+// afterTurn, commitTurn, sessionEnded, tools or close. It panics for any other, because
+// a fault that never comes would let a test pass.
 func (p *Engine) Fail(hook string, fs ...Fault) {
+	if !slices.Contains(tapeNames(), hook) {
+		panic(fmt.Sprintf("hosttest: an engine has no hook %q", hook))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.faults == nil {
+		p.faults = map[string][]Fault{}
+	}
 	p.faults[hook] = append(p.faults[hook], fs...)
+}
+
+// tapeNames are the names of the hooks.
+func tapeNames() []string {
+	return []string{
+		"bootstrap", "maintain", "ingest", "ingestBatch", "assemble", "compact", "afterTurn", "commitTurn",
+		"sessionEnded", "tools", "close",
+	}
 }
 
 // call records a call and does what it was told to.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
@@ -92,4 +93,16 @@ func TestStreamModel(t *testing.T) {
 		last = b
 	}
 	require.Equal(t, host.BlockFinish, last.Type)
+}
+
+// A fault under a name that no hook has would never come.
+func TestEngineFailNamesAHook(t *testing.T) {
+	t.Parallel()
+	e := &hosttest.Engine{About: ce.Info{ID: "e", Name: "e"}} // without a tape
+	e.Fail("ingest", hosttest.Failing)
+	_, err := e.Ingest(t.Context(), ce.IngestParams{})
+	require.ErrorIs(t, err, hosttest.ErrFault)
+	_, err = e.Ingest(t.Context(), ce.IngestParams{})
+	require.NoError(t, err)
+	require.PanicsWithValue(t, `hosttest: an engine has no hook "onSessionEnded"`, func() { e.Fail("onSessionEnded", hosttest.Failing) })
 }

@@ -94,6 +94,7 @@ func (s *stage) fail(w []string) {
 		"slow": func(context.Context) error { <-time.After(5 * time.Second); return nil },
 		"deaf": func(context.Context) error { <-time.After(time.Hour); return nil },
 	}
+	s.require(slices.Contains(tapeNames(), w[1]), "unknown hook %q", w[1])
 	for _, kind := range w[2:] {
 		f, ok := kinds[kind]
 		s.require(ok, "unknown fault %q", kind)
