@@ -69,5 +69,3 @@ func (r *Registry) fail(ctx context.Context, g *generation, op string, cause fau
 	r.mirror(g.id)
 	return f
 }
-
-func isDeadlineExceeded(err error) bool { return err == context.DeadlineExceeded }

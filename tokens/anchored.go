@@ -65,31 +65,3 @@ func newerThanSummaries(m *message.Message, before []message.Message) bool {
 	}
 	return true
 }
-
-// CompatContext reproduces the usage-anchored estimate of OpenClaw 2026.7.1 with
-// [Compat]. Unlike [Anchored] it takes a report of zeros for an empty context and
-// knows no compaction. It serves parity.
-func CompatContext(ms []message.Message) ContextEstimate {
-	for i := len(ms) - 1; i >= 0; i-- {
-		m := &ms[i]
-		if m.Role != message.RoleAssistant || m.Failed() || m.Usage == nil || contextState(m.Usage) == contextUnavailable {
-			continue
-		}
-		used, trailing := CompatUsage(*m.Usage), Messages(Compat(), ms[i+1:])
-		return ContextEstimate{Tokens: sum(used, trailing), Usage: used, Trailing: trailing, Anchor: i}
-	}
-	n := Messages(Compat(), ms)
-	return ContextEstimate{Tokens: n, Trailing: n, Anchor: -1}
-}
-
-// CompatUsage reproduces how OpenClaw 2026.7.1 reads a context's size from a report:
-// the measured context where the provider gave one, else the total, else the sum.
-func CompatUsage(u message.Usage) int {
-	if contextState(&u) == contextAvailable {
-		return measuredContext(&u)
-	}
-	if u.Total != 0 {
-		return u.Total
-	}
-	return sum(u.Input, u.Output, u.CacheRead, u.CacheWrite)
-}

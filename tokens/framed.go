@@ -112,5 +112,5 @@ func (f framed) content(b *message.Block) int {
 }
 
 func hiddenTokens(signature string) int {
-	return (len(signature) + hiddenCharsPerToken - 1) / hiddenCharsPerToken
+	return ceilDiv(len(signature), hiddenCharsPerToken)
 }

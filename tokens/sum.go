@@ -18,3 +18,6 @@ func sum(counts ...int) int {
 	}
 	return total
 }
+
+// ceilDiv divides and rounds up; n is not negative.
+func ceilDiv(n, d int) int { return (n + d - 1) / d }

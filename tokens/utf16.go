@@ -56,5 +56,3 @@ func isEastAsian(r rune) bool {
 }
 
 func utf16Len(s string) int { return measure(s).units }
-
-func ceilDiv(n, d int) int { return (n + d - 1) / d }
