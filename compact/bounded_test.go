@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,8 +13,6 @@ import (
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
-	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
@@ -213,93 +210,4 @@ func TestFailingCommitLeavesTheLogAsItWas(t *testing.T) {
 	_, err := c.CompactSession(t.Context(), manual())
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, 4, len(script.Requests()))
-}
-
-// limited answers as providers do, half a sentence at first where cut says so.
-type limited struct {
-	stop   string
-	output func(limit int) int
-	calls  *int
-	whole  int // from which call on the answer is whole
-	prompt *[]string
-}
-
-func (l limited) Complete(_ context.Context, r ce.CompletionRequest) (ce.Completion, error) {
-	*l.calls++
-	*l.prompt = append(*l.prompt, r.Messages[0].Text())
-	if *l.calls >= l.whole {
-		return ce.Completion{Text: "The migration locks tables.", StopReason: message.StopEnd}, nil
-	}
-	return ce.Completion{
-		Text: "## Decisions\n- we will nev", StopReason: l.stop,
-		Usage: &message.Usage{Input: 10, Output: l.output(r.MaxTokens)},
-	}, nil
-}
-
-// What a model says before it calls a tool, or before it breaks off, is no summary.
-func TestC10_AnswersThatEndOtherwise(t *testing.T) {
-	t.Parallel()
-	for stop, reason := range map[string]ce.CompactionReason{
-		message.StopToolUse: ce.ReasonSummaryEmpty,
-		message.StopError:   ce.ReasonProviderUnavailable,
-		message.StopAborted: ce.ReasonProviderUnavailable,
-	} {
-		store, log := newLog(t, talk(20)...)
-		before := dump(t, log)
-		calls, prompts := 0, []string{}
-		model := limited{stop: stop, output: func(int) int { return 5 }, calls: &calls, whole: 1 << 20, prompt: &prompts}
-		c := compactor(t, store, &compact.Options{
-			KeepRecent: 800, Summarizer: compact.WithCompleter(model),
-			Retry: compact.Retry{Sleep: func(context.Context, time.Duration) error { return nil }},
-		})
-		res, err := c.CompactSession(t.Context(), manual())
-		require.NoError(t, err)
-		require.Equal(t, reason, res.Reason, "%s: %s", stop, res.Detail)
-		require.LessOrEqual(t, calls, 3)
-		require.Equal(t, before, dump(t, log))
-	}
-}
-
-func TestAnswerCutOffAtItsLimitIsNoSummary(t *testing.T) {
-	t.Parallel()
-	all, some := func(n int) int { return n }, func(int) int { return 5 }
-	for name, tt := range map[string]struct {
-		stop    string
-		output  func(int) int
-		whole   int
-		want    ce.CompactionReason
-		summary string
-		calls   int
-	}{
-		"said so":               {stop: message.StopLength, output: some, whole: 99, want: ce.ReasonSummaryRejected, calls: 2},
-		"by its usage":          {output: all, whole: 99, want: ce.ReasonSummaryRejected, calls: 2},
-		"second answer whole":   {stop: message.StopLength, output: some, whole: 2, want: ce.ReasonCompacted, summary: "locks tables", calls: 2},
-		"ended at the limit":    {stop: message.StopEnd, output: all, whole: 99, want: ce.ReasonCompacted, summary: "we will nev", calls: 1},
-		"unknown, but far away": {output: some, whole: 99, want: ce.ReasonCompacted, summary: "we will nev", calls: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store, log := newLog(t, talk(20)...)
-			before := dump(t, log)
-			calls, prompts := 0, []string(nil)
-			s := compact.WithCompleter(limited{tt.stop, tt.output, &calls, tt.whole, &prompts})
-			// A tail of whole turns, so that there is one summary to ask for.
-			ms := view(t, log).Messages
-			keep := tokens.Messages(tokens.ScriptAware(), ms[len(ms)-12:])
-			res, err := compactor(t, store, &compact.Options{KeepRecent: keep, Summarizer: s}).CompactSession(t.Context(), manual())
-			require.NoError(t, err)
-			require.Equal(t, tt.want, res.Reason, res.Detail)
-			require.Equal(t, tt.calls, calls)
-			if tt.summary == "" {
-				require.Equal(t, before, dump(t, log))
-				require.Contains(t, res.Detail, "cut off")
-			} else {
-				require.Contains(t, view(t, log).Messages[0].Summary, tt.summary)
-			}
-			if calls > 1 {
-				require.Contains(t, prompts[1], "clearly shorter")
-				require.False(t, strings.HasSuffix(prompts[0], "clearly shorter than it."))
-			}
-		})
-	}
 }

@@ -23,105 +23,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// manual is what a host sends for /compact.
-func manual() ce.CompactParams {
-	return ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerManual, Force: true}
-}
-
-// A summary that does not come leaves the log as it was, byte for byte.
-func TestC10_NoUsableSummary(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		replies []compact.Reply
-		want    ce.CompactionReason
-		calls   int
-	}{
-		{name: "a reasoning only", replies: []compact.Reply{{Text: "<think>The user wants…</think>\n"}}, want: ce.ReasonSummaryEmpty, calls: 2},
-		{name: "a reasoning without an end", replies: []compact.Reply{{Text: "<thinking>Let me see"}}, want: ce.ReasonSummaryEmpty, calls: 2},
-		{name: "b blank", replies: []compact.Reply{{Text: " \n\t"}}, want: ce.ReasonSummaryEmpty, calls: 2},
-		{name: "c tool call", replies: []compact.Reply{{Text: `{"name":"read","arguments":{"path":"x"}}`}}, want: ce.ReasonSummaryEmpty, calls: 2},
-		{name: "c tool call tag", replies: []compact.Reply{{Text: "<tool_call>read</tool_call>"}}, want: ce.ReasonSummaryEmpty, calls: 2},
-		{name: "d rate limited", replies: []compact.Reply{{Err: &compact.RateLimitError{}}}, want: ce.ReasonProviderUnavailable, calls: 3},
-		{name: "d broken connection", replies: []compact.Reply{{Err: errors.New("connection reset")}}, want: ce.ReasonProviderUnavailable, calls: 3},
-		{name: "e longer than its source", replies: []compact.Reply{{Text: strings.Repeat("Everything is important and was said at length. ", 2000)}}, want: ce.ReasonNoProgress, calls: 2},
-		{name: "gave up waiting", replies: []compact.Reply{{Err: context.DeadlineExceeded}}, want: ce.ReasonDeadline, calls: 1},
-		{name: "cancelled on its own", replies: []compact.Reply{{Err: context.Canceled}}, want: ce.ReasonProviderUnavailable, calls: 3},
-		{name: "credentials", replies: []compact.Reply{{Err: &compact.AuthError{Err: errors.New("bad key")}}}, want: ce.ReasonProviderUnavailable, calls: 1},
-		{name: "refusal", replies: []compact.Reply{{Text: "I'm sorry, but I can't help with that."}}, want: ce.ReasonSummaryRejected, calls: 1},
-		{name: "typed refusal", replies: []compact.Reply{{Err: &compact.RefusedError{}}}, want: ce.ReasonSummaryRejected, calls: 1},
-		{name: "spend limit", replies: []compact.Reply{{Err: fmt.Errorf("budget: %w", compact.ErrSpendLimited)}}, want: ce.ReasonSpendLimited, calls: 1},
-		{name: "too large for ever", replies: []compact.Reply{{Err: &compact.TooLargeError{}}}, want: ce.ReasonTooLarge, calls: 4},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store, log := newLog(t, talk(20)...)
-				before := dump(t, log)
-				s := compact.Scripted(tt.replies...)
-				c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s})
-				p := ce.CompactParams{SessionRef: ref(), Trigger: ce.TriggerTimeout}
-				res, err := c.CompactSession(t.Context(), p)
-				require.NoError(t, err)
-				require.False(t, res.OK)
-				require.False(t, res.Compacted)
-				require.Equal(t, tt.want, res.Reason)
-				require.Contains(t, res.Detail, tt.want.Sentence())
-				require.Equal(t, before, dump(t, log))
-				require.Len(t, s.Requests(), tt.calls)
-
-				// In the same turn no summariser is asked again unless somebody insists.
-				res, err = c.CompactSession(t.Context(), p)
-				require.NoError(t, err)
-				require.Equal(t, tt.want, res.Reason)
-				require.Len(t, s.Requests(), tt.calls)
-				p.Force = true
-				_, err = c.CompactSession(t.Context(), p)
-				require.NoError(t, err)
-				require.Greater(t, len(s.Requests()), tt.calls)
-				require.Equal(t, before, dump(t, log))
-			})
-		})
-	}
-}
-
-func TestC10_SecondAnswerCounts(t *testing.T) {
-	t.Parallel()
-	store, _ := newLog(t, talk(20)...)
-	s := compact.Scripted(compact.Reply{Text: "<think>hm</think>"}, compact.Reply{Text: "The migration locks tables."})
-	res, err := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: s}).CompactSession(t.Context(), manual())
-	require.NoError(t, err)
-	require.True(t, res.Compacted)
-	require.False(t, s.Requests()[0].Aggressive)
-	require.True(t, s.Requests()[1].Aggressive)
-}
-
-func TestC10_ExtractStandsInWhereAllowed(t *testing.T) {
-	t.Parallel()
-	for _, policy := range []compact.Policy{compact.PolicyNever, compact.PolicyPressure, compact.PolicyAlways} {
-		for _, budget := range []int{0, 2_000} {
-			t.Run(fmt.Sprintf("%s/%d", policy, budget), func(t *testing.T) {
-				t.Parallel()
-				store, log := newLog(t, talk(20)...)
-				c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: compact.Scripted(), Extractive: policy})
-				p := manual()
-				p.TokenBudget = budget
-				res, err := c.CompactSession(t.Context(), p)
-				require.NoError(t, err)
-				want := policy == compact.PolicyAlways || policy == compact.PolicyPressure && budget > 0
-				require.Equal(t, want, res.Compacted, res.Detail)
-				if want {
-					require.Contains(t, view(t, log).Messages[0].Summary, "without a model")
-					var d compact.Details
-					require.NoError(t, json.Unmarshal(res.Result.Details, &d))
-					require.Equal(t, ce.ReasonSummaryEmpty, d.Fallback)
-				}
-			})
-		}
-	}
-}
-
 func TestC11_SummariserInputIsBounded(t *testing.T) {
 	t.Parallel()
 	const window = 20_000
@@ -173,28 +74,6 @@ func (p *probe) Summarize(ctx context.Context, r compact.Request) (compact.Summa
 	p.most = max(p.most, n)
 	p.calls++
 	return p.Summarizer.Summarize(ctx, r)
-}
-
-// A model that only ever repeats at length is asked twice about the first part, and other
-// sessions may go on asking it.
-func TestC10_PartsThatGetNoShorter(t *testing.T) {
-	t.Parallel()
-	store, log := newLog(t, talk(200)...)
-	before := dump(t, log)
-	verbose := &probe{Summarizer: compact.Scripted(compact.Reply{Text: strings.Repeat("It went on and on, step by step. ", 4_000)}), window: 16_000}
-	c := compactor(t, store, &compact.Options{KeepRecent: 800, Summarizer: verbose, Breaker: compact.Breaker{Failures: 1}})
-	p := manual()
-	p.Force = false
-	for range 2 {
-		res, err := c.CompactSession(t.Context(), p)
-		require.NoError(t, err)
-		require.Equal(t, ce.ReasonNoProgress, res.Reason, res.Detail)
-		require.Equal(t, before, dump(t, log))
-		require.Equal(t, 2, verbose.calls)
-		verbose.calls = 0
-		appendAll(t, log, message.User("and another turn"))
-		before = dump(t, log)
-	}
 }
 
 func TestTooLargeOnceIsSentSmaller(t *testing.T) {

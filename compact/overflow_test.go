@@ -92,3 +92,11 @@ func TestReplyOverflowedSilently(t *testing.T) {
 		})
 	}
 }
+
+func TestSilentOverflowProne(t *testing.T) {
+	t.Parallel()
+	require.True(t, compact.SilentOverflowProne("zai", "x"))
+	require.True(t, compact.SilentOverflowProne("", "glm-5"))
+	require.True(t, compact.SilentOverflowProne("openrouter", "openrouter/z-ai/glm-4"))
+	require.False(t, compact.SilentOverflowProne("ollama", "ollama/glm-4"))
+}

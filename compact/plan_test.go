@@ -1,7 +1,6 @@
 package compact_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,29 +16,10 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// viewOf is a view of messages with keys k0, k1, …; a summary has none.
-func viewOf(ms ...message.Message) transcript.View {
-	v := transcript.View{Messages: append([]message.Message(nil), ms...)}
-	for i := range v.Messages {
-		if v.Messages[i].Role != message.RoleCompactionSummary {
-			v.Messages[i].Key = fmt.Sprintf("k%d", i)
-		}
-	}
-	return v
-}
-
 func plan(t require.TestingT, v transcript.View, opts compact.Options) compact.Plan {
 	p, err := compact.MakePlan(v, &opts)
 	require.NoError(t, err)
 	return p
-}
-
-func call(id string) message.Message {
-	return message.Assistant(message.ToolCall(id, "read", json.RawMessage(`{"path":"a.go"}`)))
-}
-
-func result(id string) message.Message {
-	return message.ToolResult(id, "read", message.Text("package a"))
 }
 
 func TestC13_ScriptAwareTail(t *testing.T) {
@@ -188,37 +168,6 @@ func TestOptionsValidate(t *testing.T) {
 	}
 	_, err = compact.New(nil, nil)
 	require.Error(t, err)
-}
-
-// genMessages draws a list that is well formed or not.
-func genMessages() *rapid.Generator[[]message.Message] {
-	return rapid.Custom(func(t *rapid.T) []message.Message {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		var ms []message.Message
-		for i := range n {
-			text := strings.Repeat("word ", rapid.IntRange(0, 60).Draw(t, "len"))
-			id := fmt.Sprintf("c%d", rapid.IntRange(0, 5).Draw(t, "id"))
-			switch rapid.IntRange(0, 7).Draw(t, "kind") {
-			case 0, 1:
-				ms = append(ms, message.User("ask "+text))
-			case 2:
-				ms = append(ms, message.Assistant(message.Text(text)))
-			case 3:
-				ms = append(ms, message.Assistant(message.ToolCall(id, "read", nil)))
-			case 4:
-				ms = append(ms, message.Assistant(message.ToolCall(id, "read", nil)), message.ToolResult(id, "read", message.Text(text)))
-			case 5:
-				ms = append(ms, message.ToolResult(id, "read", message.Text(text)))
-			case 6:
-				ms = append(ms, message.Custom("note", message.Text(text)))
-			case 7:
-				if i == 0 {
-					ms = append(ms, message.Message{Role: message.RoleCompactionSummary, Summary: text})
-				}
-			}
-		}
-		return ms
-	})
 }
 
 func TestPlanProperties(t *testing.T) {

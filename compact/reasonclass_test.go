@@ -1,15 +1,12 @@
 package compact_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-contextengine/contextengine/compact"
-	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 )
 
 func TestReasonClassOf(t *testing.T) {
@@ -39,16 +36,4 @@ func TestReasonDetail(t *testing.T) {
 	require.Equal(t, "a@b:/c+1", compact.ReasonDetail("a@b:/c+1"))
 	require.Empty(t, compact.ReasonDetail("é!"))
 	require.Len(t, compact.ReasonDetail(strings.Repeat("x", 500)), 100)
-}
-
-// Older logs name a result's call elsewhere; it settles that call all the same.
-func TestSplitByTokenShareOldResultID(t *testing.T) {
-	t.Parallel()
-	var result message.Message
-	require.NoError(t, json.Unmarshal([]byte(`{"role":"toolResult","toolUseId":"c","content":"`+strings.Repeat("r", 1200)+`"}`), &result))
-	call := message.Assistant(message.ToolCall("c", "x", nil))
-	text := message.User(strings.Repeat("a", 400))
-	runs := compact.SplitByTokenShare([]message.Message{text, call, result, text}, 2, tokens.Compat())
-	require.Len(t, runs, 2)
-	require.Len(t, runs[0], 1)
 }

@@ -148,3 +148,25 @@ func TestRedactionOfEverything(t *testing.T) {
 	require.NotEmpty(t, res.Reason)
 	require.Equal(t, before, dump(t, log))
 }
+
+func TestRedaction(t *testing.T) {
+	t.Parallel()
+	ms := talk(10)
+	ms[0] = message.User("The password is hunter-2222, never write it down.")
+	ms[3] = message.ToolResult("call_0", "read", message.Text("token hunter-2222"))
+	ms[3].IsError = true
+	store, log := newLog(t, ms...)
+	for _, s := range []compact.Summarizer{compact.Extractive(), brief()} {
+		c := compactor(t, store, &compact.Options{
+			KeepRecent: 300, Summarizer: s,
+			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter-2222", "(secret)") },
+		})
+		res, err := c.CompactSession(t.Context(), manual())
+		require.NoError(t, err)
+		if res.Compacted {
+			require.NotContains(t, res.Result.Summary, "hunter-2222")
+			require.NotContains(t, string(res.Result.Details), "hunter-2222")
+		}
+	}
+	require.NotContains(t, view(t, log).Messages[0].Summary, "hunter-2222")
+}

@@ -1,6 +1,7 @@
 package compact_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -97,8 +98,14 @@ func TestPlanningNumbers(t *testing.T) {
 	require.LessOrEqual(t, p.Pruned.Kept, 5_000)
 }
 
-func TestFileLists(t *testing.T) {
+// Older logs name a result's call elsewhere; it settles that call all the same.
+func TestSplitByTokenShareOldResultID(t *testing.T) {
 	t.Parallel()
-	l := compact.FileOperations{Read: []string{"z", "a", "m", "a"}, Written: []string{"m"}, Edited: []string{"e"}}.Lists()
-	require.Equal(t, compact.FileLists{ReadFiles: []string{"a", "z"}, ModifiedFiles: []string{"e", "m"}}, l)
+	var result message.Message
+	require.NoError(t, json.Unmarshal([]byte(`{"role":"toolResult","toolUseId":"c","content":"`+strings.Repeat("r", 1200)+`"}`), &result))
+	call := message.Assistant(message.ToolCall("c", "x", nil))
+	text := message.User(strings.Repeat("a", 400))
+	runs := compact.SplitByTokenShare([]message.Message{text, call, result, text}, 2, tokens.Compat())
+	require.Len(t, runs, 2)
+	require.Len(t, runs[0], 1)
 }

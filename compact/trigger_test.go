@@ -17,10 +17,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-func brief() compact.Summarizer {
-	return compact.Scripted(compact.Reply{Text: "The migration locks tables."})
-}
-
 func TestC4_BudgetOfThePrecheck(t *testing.T) {
 	t.Parallel()
 	budget := tokens.Budget{Window: 272_000, Reserve: 50_000}

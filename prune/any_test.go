@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-contextengine/contextengine/message"
@@ -137,13 +136,6 @@ func anySession(t *testing.T, seed uint64) {
 		}
 		requireEqualLists(t, got, prune.Apply(message.Clone(got), in, fresh(policy)...), about+": again")
 		requireSendable(t, policy, in, got, about)
-	}
-}
-
-func requireEqualLists(t *testing.T, want, got []message.Message, about string) {
-	t.Helper()
-	if !equalLists(want, got) {
-		require.Fail(t, about, "%s", cmp.Diff(want, got))
 	}
 }
 

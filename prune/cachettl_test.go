@@ -1,7 +1,6 @@
 package prune_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,34 +13,6 @@ import (
 	"github.com/go-contextengine/contextengine/prune"
 	"github.com/go-contextengine/contextengine/tokens"
 )
-
-// session is a user message, n calls with results of size characters, and three answers.
-func session(n, size int) []message.Message {
-	ms := []message.Message{message.User("start")}
-	for i := range n {
-		id := fmt.Sprintf("c%d", i)
-		ms = append(ms,
-			message.Assistant(message.ToolCall(id, "exec", nil)),
-			message.ToolResult(id, "exec", message.Text(strings.Repeat("r", size))))
-	}
-	for _, s := range []string{"one", "two", "three"} {
-		ms = append(ms, message.Assistant(message.Text(s)))
-	}
-	for i := range ms {
-		ms[i].Key = fmt.Sprintf("k%02d", i)
-	}
-	return ms
-}
-
-var start = time.UnixMilli(1_780_000_000_000)
-
-// warm is a pass whose last request succeeded at start.
-func warm(opts *prune.CacheTTLOptions, in prune.Input) prune.Stateful {
-	p := prune.CacheTTL(opts)
-	p.Apply(nil, in)
-	p.Observe(message.Usage{}, start)
-	return p
-}
 
 // compatInput counts four characters as a token.
 func compatInput(window int, after time.Duration) prune.Input {
@@ -269,36 +240,37 @@ func TestCacheTTLRestoreRefusesNonsense(t *testing.T) {
 	require.Nil(t, p.Snapshot(), "an unknown time says nothing")
 }
 
-func TestParseCacheTTLNamesWhatHasTheWrongType(t *testing.T) {
+func TestCacheTTLMatches(t *testing.T) {
 	t.Parallel()
-	for key, value := range map[string]string{"ttl": `10`, "keepLastAssistants": `"3"`, "softTrim": `[]`, "tools.allow": `1`, "hardClear.enabled": `"yes"`} {
-		object := `"` + key + `":` + value
-		if outer, inner, nested := strings.Cut(key, "."); nested {
-			object = `"` + outer + `":{"` + inner + `":` + value + `}`
-		}
-		_, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl",` + object + `}`))
-		require.ErrorContains(t, err, `"`+key+`"`)
-		require.False(t, on)
+	tests := []struct {
+		allow, deny []string
+		tool        string
+		want        bool
+	}{
+		{nil, nil, "any", true},
+		{[]string{"web_*"}, nil, " Web_Fetch ", true},
+		{[]string{"web_*"}, []string{"web_search"}, "web_search", false},
+		{[]string{"read"}, nil, "reader", false},
+		{[]string{"*a*c"}, nil, "xaybc", true},
+		{[]string{"*a*c"}, nil, "xaybcd", false},
+		{[]string{"a*b*c"}, nil, "abxc", true},
+		{[]string{"a*b*c"}, nil, "ac", false},
+		{[]string{"*"}, nil, "", true},
+		{[]string{" "}, nil, "any", true},
+		{nil, []string{"*"}, "any", false},
 	}
-	_, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","ttl":null,"keepLastAssistants":null}`))
-	require.NoError(t, err)
-	require.True(t, on)
+	for _, tt := range tests {
+		require.Equal(t, tt.want, prune.CacheTTLOptions{Allow: tt.allow, Deny: tt.deny}.Matches(tt.tool), "%v", tt)
+	}
 }
 
-func TestParseCacheTTL(t *testing.T) {
+func TestCacheTTLWithoutThinking(t *testing.T) {
 	t.Parallel()
-	_, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"off"}`))
-	require.NoError(t, err)
-	require.False(t, on)
-	_, _, err = prune.ParseCacheTTL(json.RawMessage(`[]`))
-	require.Error(t, err)
-	for ttl, want := range map[string]time.Duration{
-		"10": 10 * time.Minute, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "5us": 5 * time.Minute,
-		"9999999d": 5 * time.Minute, "2000000d": 5 * time.Minute, "0": -1, "soon": 5 * time.Minute, "-3m": 5 * time.Minute, "": 5 * time.Minute,
-	} {
-		o, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","ttl":"` + ttl + `"}`))
-		require.NoError(t, err)
-		require.True(t, on)
-		require.Equal(t, want, o.Effective().TTL, ttl)
-	}
+	ms := session(3, 4_500)
+	thinks := message.Assistant(message.Thinking(strings.Repeat("t", 80_000), "s"))
+	thinks.Key = "t"
+	ms = append([]message.Message{ms[0], thinks}, ms[1:]...)
+	in := compatInput(50_000, time.Hour)
+	require.False(t, sameList(ms, warm(nil, in).Apply(ms, in)))
+	require.True(t, sameList(ms, warm(&prune.CacheTTLOptions{ThinkingDropped: true}, in).Apply(ms, in)), "what is not sent does not count")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,82 +62,17 @@ func TestRepairCallsByName(t *testing.T) {
 	require.Equal(t, "Read", out[1].Content[0].Name)
 }
 
-func TestCapResultKeepsOthers(t *testing.T) {
+// TestArgumentsAreObjects for every provider; what the model wrote stays to be seen.
+func TestArgumentsAreObjects(t *testing.T) {
 	t.Parallel()
-	user := message.User(strings.Repeat("u", 99))
-	require.Equal(t, user, prune.CapResult(user, 10))
-	m := message.ToolResult("c", "read", message.Text(strings.Repeat("r", 5_000)))
-	require.Len(t, prune.CapResult(m, 3_000).Text(), 3_000)
-	require.Len(t, m.Text(), 5_000)
-}
-
-func TestDropThinking(t *testing.T) {
-	t.Parallel()
-	thinks := message.Assistant(message.Thinking("t", "s"))
-	redacted := message.Assistant(message.Block{Type: "redacted_thinking", Data: "x"}, message.Text("a"))
-	ms := []message.Message{thinks, redacted, thinks, message.User("q")}
-	out := prune.DropThinking(ms)
-	require.Equal(t, []string{prune.OmittedReasoningText, "a", ""}, []string{out[0].Text(), out[1].Text(), out[2].Text()})
-	require.Equal(t, thinks, out[2], "the last one is what the model goes on from")
-	require.True(t, sameList(out, prune.DropThinking(out)))
-}
-
-func TestCleanReplay(t *testing.T) {
-	t.Parallel()
-	ms := []message.Message{message.User("q"), message.Assistant(message.Text(" ")), message.User("")}
-	out := prune.CleanReplay(ms)
-	require.Equal(t, "ua", roles(out), "blank answers are left to CleanContent")
-	require.Equal(t, "u", roles(prune.CleanContent(out)))
-	require.True(t, sameList(out, prune.CleanReplay(out)))
-}
-
-func TestCacheTTLMatches(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		allow, deny []string
-		tool        string
-		want        bool
-	}{
-		{nil, nil, "any", true},
-		{[]string{"web_*"}, nil, " Web_Fetch ", true},
-		{[]string{"web_*"}, []string{"web_search"}, "web_search", false},
-		{[]string{"read"}, nil, "reader", false},
-		{[]string{"*a*c"}, nil, "xaybc", true},
-		{[]string{"*a*c"}, nil, "xaybcd", false},
-		{[]string{"a*b*c"}, nil, "abxc", true},
-		{[]string{"a*b*c"}, nil, "ac", false},
-		{[]string{"*"}, nil, "", true},
-		{[]string{" "}, nil, "any", true},
-		{nil, []string{"*"}, "any", false},
+	for args, want := range map[string]string{
+		`{"a":1}`: `{"a":1}`, `[]`: `{"arguments":[]}`, `"x"`: `{"arguments":"x"}`, `1`: `{"arguments":1}`, `{"a":`: `{"arguments":"{\"a\":"}`, `"{\"a\":1}"`: `{"a":1}`,
+	} {
+		for _, policy := range policies() {
+			call := message.Block{Type: message.BlockToolCall, ID: "c1", Name: "read", Arguments: json.RawMessage(args)}
+			out := hygiene(policy, prune.Input{}, message.User("hi"), message.Assistant(call), answering("c1", "ok"))
+			require.Len(t, out, 3)
+			require.JSONEq(t, want, string(out[1].Content[0].Arguments), "%s", policy)
+		}
 	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, prune.CacheTTLOptions{Allow: tt.allow, Deny: tt.deny}.Matches(tt.tool), "%v", tt)
-	}
-}
-
-func TestParseCacheTTLClamps(t *testing.T) {
-	t.Parallel()
-	o, on, err := prune.ParseCacheTTL(json.RawMessage(`{"mode":"cache-ttl","keepLastAssistants":2.7,"softTrimRatio":3,
-		"hardClearRatio":-1,"minPrunableToolChars":-5,"softTrim":{"headChars":0,"maxChars":10},"hardClear":{"enabled":false,"placeholder":"  "}}`))
-	require.NoError(t, err)
-	require.True(t, on)
-	e := o.Effective()
-	require.Equal(t, 2, e.KeepAssistants)
-	require.InDelta(t, 1, e.SoftRatio, 0)
-	require.Negative(t, e.HardRatio)
-	require.Negative(t, e.MinPrunable)
-	require.Equal(t, prune.SoftTrim{Max: 10, Head: -1, Tail: 1_500}, e.SoftTrim)
-	require.True(t, e.NoHardClear)
-	require.Empty(t, e.Placeholder)
-}
-
-func TestCacheTTLWithoutThinking(t *testing.T) {
-	t.Parallel()
-	ms := session(3, 4_500)
-	thinks := message.Assistant(message.Thinking(strings.Repeat("t", 80_000), "s"))
-	thinks.Key = "t"
-	ms = append([]message.Message{ms[0], thinks}, ms[1:]...)
-	in := compatInput(50_000, time.Hour)
-	require.False(t, sameList(ms, warm(nil, in).Apply(ms, in)))
-	require.True(t, sameList(ms, warm(&prune.CacheTTLOptions{ThinkingDropped: true}, in).Apply(ms, in)), "what is not sent does not count")
 }

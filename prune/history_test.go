@@ -9,15 +9,6 @@ import (
 	"github.com/go-contextengine/contextengine/prune"
 )
 
-// turns are n questions with answers.
-func turns(n int) []message.Message {
-	var ms []message.Message
-	for range n {
-		ms = append(ms, message.User("q"), message.Assistant(message.Text("a")))
-	}
-	return ms
-}
-
 func TestSpec02_9_22_HistoryLimit(t *testing.T) {
 	t.Parallel()
 	ms := append([]message.Message{{Role: message.RoleCompactionSummary, Summary: "s"}}, turns(3)...)

@@ -95,5 +95,3 @@ func written(t *testing.T, dir string) string {
 	}
 	return all.String()
 }
-
-func join(ms []message.Message) string { return strings.Join(texts(ms), "\n") }

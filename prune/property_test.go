@@ -56,10 +56,6 @@ func expiredTTL(opts *prune.CacheTTLOptions) prune.Stateful {
 	return p
 }
 
-func testInput() prune.Input {
-	return prune.Input{Window: 2_000, Now: time.UnixMilli(1_790_000_000_000)}
-}
-
 // policies are all of them.
 func policies() []prune.Policy {
 	return []prune.Policy{
@@ -87,24 +83,6 @@ func (c chain) Apply(ms []message.Message, in prune.Input) []message.Message {
 	return prune.Apply(ms, in, c...)
 }
 
-func sameList(a, b []message.Message) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-func equalLists(a, b []message.Message) bool {
-	return slices.EqualFunc(a, b, func(x, y message.Message) bool { return x.Key == y.Key && message.Equal(x, y) })
-}
-
-func paired(ms []message.Message) bool {
-	for u := range message.Units(ms) {
-		if u.Open {
-			return false
-		}
-	}
-	_, r := message.RepairPairs(ms, nil)
-	return r == message.Repair{}
-}
-
 func TestPropertyPassesAreFixedPoints(t *testing.T) {
 	t.Parallel()
 	for name, make := range passes() {
@@ -128,17 +106,6 @@ func TestPropertyPassesAreFixedPoints(t *testing.T) {
 			})
 		})
 	}
-}
-
-func texts(ms []message.Message) []string {
-	out := make([]string, len(ms))
-	for i, m := range ms {
-		out[i] = string(m.Role) + " " + m.Key + " " + m.StopReason + ": " + m.Text()
-		for b := range m.ToolCalls() {
-			out[i] += " call " + b.ID
-		}
-	}
-	return out
 }
 
 func TestPropertyPairedStaysPaired(t *testing.T) {

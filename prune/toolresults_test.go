@@ -15,28 +15,6 @@ import (
 	"github.com/go-contextengine/contextengine/tokens"
 )
 
-// exchange is a question, a call and its result.
-func exchange(n int, result string) []message.Message {
-	id := fmt.Sprintf("c%d", n)
-	ms := []message.Message{
-		message.User("look"),
-		message.Assistant(message.ToolCall(id, "read", nil)),
-		message.ToolResult(id, "read", message.Text(result)),
-	}
-	for i := range ms {
-		ms[i].Key = fmt.Sprintf("e%d-%d", n, i)
-	}
-	return ms
-}
-
-func exchanges(n int, result string) []message.Message {
-	var ms []message.Message
-	for i := range n {
-		ms = append(ms, exchange(i, result)...)
-	}
-	return ms
-}
-
 func TestMaxResultChars(t *testing.T) {
 	t.Parallel()
 	var none *prune.ToolResultOptions
@@ -275,4 +253,57 @@ func TestCapStored(t *testing.T) {
 
 	odd := message.ToolResult("c", "read", message.Text("ok")).WithExtra("details", json.RawMessage(`"`+strings.Repeat("x", 9_000)+`"`))
 	require.JSONEq(t, `{"persistedDetailsTruncated":true}`, string(prune.CapStored(odd, 0, nil).Details()))
+}
+
+func TestCapResultKeepsOthers(t *testing.T) {
+	t.Parallel()
+	user := message.User(strings.Repeat("u", 99))
+	require.Equal(t, user, prune.CapResult(user, 10))
+	m := message.ToolResult("c", "read", message.Text(strings.Repeat("r", 5_000)))
+	require.Len(t, prune.CapResult(m, 3_000).Text(), 3_000)
+	require.Len(t, m.Text(), 5_000)
+}
+
+// TestDroppedResultsHoldNoEmptyTexts: providers refuse them.
+func TestDroppedResultsHoldNoEmptyTexts(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("line of output\n", 300)
+	var log []message.Message
+	for i := range 200 {
+		id := fmt.Sprintf("c%d", i)
+		result := message.ToolResult(id, "read", message.Text(big), message.Image("R0lGODlh", "image/gif"), message.Text("tail "+big))
+		result.Key = id
+		log = append(log, message.User("go"), calling(id), result)
+	}
+	many := message.ToolResult("many", "read")
+	for range 400 {
+		many.Content = append(many.Content, message.Text(big))
+	}
+	log = append(log, calling("many"), many, message.User("go"))
+	in := prune.Input{Window: 8_000}
+	small := &prune.ToolResultOptions{AggregateChars: 5_000}
+	shorten := func(opts *prune.ToolResultOptions) []message.Message {
+		out, _ := prune.Shorten(log, in, opts)
+		return out
+	}
+	for name, out := range map[string][]message.Message{
+		"ToolResults": prune.ToolResults(nil).Apply(log, in), "ToolResults, small": prune.ToolResults(small).Apply(log, in),
+		"Shorten": shorten(nil), "Shorten, small": shorten(small),
+		"CapResult": {prune.CapResult(many, 100), prune.CapResult(many, 0), prune.CapResult(many, 16_000)},
+	} {
+		for _, m := range out {
+			require.NotEmpty(t, m.Content, name)
+			for _, b := range m.Content {
+				require.False(t, b.Type == message.BlockText && strings.TrimSpace(b.Text) == "", "%s: %v", name, m.Content)
+			}
+		}
+	}
+	for _, limit := range []int{0, 1, 50, 100, 16_000} {
+		capped := prune.CapResult(many, limit)
+		require.LessOrEqual(t, len(capped.Text()), max(1, limit)+len(capped.Content), "all of them together")
+	}
+	out := prune.ToolResults(small).Apply(log, in)
+	require.Len(t, out[2].Content, 2)
+	require.Contains(t, out[2].Content[0].Text, "[tool output dropped")
+	require.Equal(t, message.BlockImage, out[2].Content[1].Type, "only texts are bounded")
 }

@@ -1,14 +1,10 @@
 package transcript_test
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -113,24 +109,4 @@ func BenchmarkOpen100MB(b *testing.B) {
 		viewOf(b, log)
 		_ = log.Close()
 	}
-}
-
-// writeBig writes a session of about size bytes: tool results of 8 kB, and answers between them.
-func writeBig(t testing.TB, path string, size int) {
-	t.Helper()
-	f, err := os.Create(path)
-	require.NoError(t, err)
-	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, header)
-	text := strings.Repeat(paragraph, 16)
-	parent := ""
-	for n, i := len(header), 0; n < size; i++ {
-		id := fmt.Sprintf("%08x", i)
-		line := msg(id, parent, "user", text)
-		n += len(line) + 1
-		fmt.Fprintln(w, line)
-		parent = id
-	}
-	require.NoError(t, w.Flush())
-	require.NoError(t, f.Close())
 }

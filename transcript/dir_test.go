@@ -18,13 +18,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-func openDir(t testing.TB, dir string, opts *transcript.DirOptions) transcript.Store {
-	t.Helper()
-	st, err := transcript.OpenDir(dir, opts)
-	require.NoError(t, err)
-	return st
-}
-
 // Two processes make a session of one id: one of them has it, whenever each began.
 func TestCreate_TwoProcessesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -289,27 +282,6 @@ func TestTimestamps_OtherForms(t *testing.T) {
 		name := listDir(t, filepath.Join(filepath.Dir(path), "copy"))[0]
 		require.Contains(t, read(t, filepath.Join(filepath.Dir(path), "copy", name)), form)
 	}
-}
-
-func TestRemoveOlder_TheLatestRowCounts(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	st := openDir(t, t.TempDir(), &transcript.DirOptions{Now: func() time.Time { return now }})
-	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
-	require.NoError(t, err)
-	now = now.AddDate(0, 1, 0)
-	appendAll(t, log, user("recent"))
-	now = now.AddDate(0, 0, -28)
-	for range 600 {
-		appendAll(t, log, user("by a clock that is wrong"))
-	}
-	require.NoError(t, log.Close())
-	gone, err := transcript.RemoveOlder(t.Context(), st, time.Date(2026, 1, 20, 0, 0, 0, 0, time.UTC))
-	require.NoError(t, err)
-	require.Empty(t, gone)
-	gone, err = transcript.RemoveOlder(t.Context(), st, time.Date(2026, 2, 20, 0, 0, 0, 0, time.UTC))
-	require.NoError(t, err)
-	require.Len(t, gone, 1)
 }
 
 // A path that was never set is told as that, not as a folder that could not be made.

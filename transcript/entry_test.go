@@ -3,8 +3,6 @@ package transcript_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -123,141 +121,50 @@ func TestProblem_SaysWhere(t *testing.T) {
 	require.Equal(t, "gone", transcript.Problem{Err: errors.New("gone")}.Error())
 }
 
-// A file that cannot be read any more gives errors, and works again when it can.
-func TestFault_ReadErrors(t *testing.T) {
+// Nothing is acknowledged that nobody could read back.
+func TestAppend_RefusesWhatCannotBeReadBack(t *testing.T) {
 	t.Parallel()
-	path := writeSession(t, header, msg("a", "", "user", "u1"))
-	faults := &transcript.Faults{}
-	log, err := transcript.OpenFileWithFaults(path, nil, faults)
-	require.NoError(t, err)
-	defer log.Close()
-	broken := func(string, int64) error { return errInjected }
-	faults.ReadAt = broken
-	_, err = log.View(t.Context())
-	require.ErrorIs(t, err, errInjected)
-	for _, err := range log.Branch(t.Context()) {
-		require.ErrorIs(t, err, errInjected)
+	named := func(e transcript.Entry, id string) transcript.Entry { e.ID = id; return e }
+	entries := map[string]transcript.Entry{
+		"blank type":              {Type: " "},
+		"type that is no text":    {Type: "x\xff"},
+		"blank role":              transcript.MessageEntry(message.Message{Role: " \t", Content: []message.Block{message.Text("x")}}),
+		"redacted to no role":     user("no role"),
+		"id that is no text":      named(user("x"), "id\xff"),
+		"key that is no text":     {Type: transcript.EntryMessage, ID: "k", Key: "\xff", Message: user("x").Message},
+		"compaction of bad bytes": {Type: transcript.EntryCompaction, ID: "\xfe", Compaction: &transcript.Compaction{Summary: "S"}},
 	}
-	_, err = transcript.OpenFileWithFaults(path, nil, faults)
-	require.ErrorIs(t, err, errInjected)
-	var not *transcript.NotSessionError
-	require.False(t, errors.As(err, &not), "a broken disk is no wrong file")
-	faults.ReadAt = nil
-	require.Equal(t, []string{"u1"}, texts(t, log))
-
-	require.NoError(t, os.WriteFile(path+".new", []byte(header+"\n"+msg("b", "", "user", "other")+"\n"), 0o600))
-	require.NoError(t, os.Rename(path+".new", path))
-	faults.ReadAt = broken
-	_, err = log.View(t.Context())
-	require.ErrorIs(t, err, errInjected)
-	faults.ReadAt = nil
-	require.Equal(t, []string{"other"}, texts(t, log))
-}
-
-// A torn row that cannot be set aside stays, and nothing is written behind it.
-func TestFault_TornRowThatCannotBeSetAside(t *testing.T) {
-	t.Parallel()
-	path := writeSession(t, header, msg("a", "", "user", "u1"))
-	torn := read(t, path) + `{"type":"mess`
-	require.NoError(t, os.WriteFile(path, []byte(torn), 0o600))
-	faults := &transcript.Faults{Open: func(name string, _ int) error {
-		if strings.Contains(name, ".torn-") {
-			return errInjected
+	opts := &transcript.DirOptions{Redact: func(m message.Message) message.Message {
+		if strings.Contains(m.Text(), "no role") {
+			m.Role = ""
 		}
-		return nil
+		return m
 	}}
-	log, err := transcript.OpenFileWithFaults(path, nil, faults)
-	require.NoError(t, err)
-	defer log.Close()
-	_, err = log.Append(t.Context(), user("u2"))
-	require.ErrorIs(t, err, errInjected)
-	require.Equal(t, torn, read(t, path))
-	faults.Open = nil
-	appendAll(t, log, user("u2"))
-	require.Equal(t, []string{"u1", "u2"}, texts(t, openLog(t, path, nil)))
-}
-
-func TestRepair_MissingResults(t *testing.T) {
-	t.Parallel()
-	row := func(id, parent, rest string) string {
-		return `{"type":"message","id":"` + id + `","parentId":"` + parent + `","timestamp":"` + stamp + `","message":{"role":"assistant",` + rest + `,"timestamp":1}}`
+	path := writeSession(t, header, msg("a", "", "user", "one"), msg("b", "a", "user", "two"))
+	before := read(t, path)
+	log := openLog(t, path, opts)
+	want := describe(t, log)
+	for name, e := range entries {
+		_, err := log.Append(t.Context(), user("fine"), e)
+		require.Error(t, err, name)
+		require.Equal(t, before, read(t, path), name)
+		require.Equal(t, want, describe(t, log), name)
 	}
-	path := writeSession(t, header, msg("a", "", "user", "u1"),
-		row("b", "a", `"api":"openai-chatgpt-responses","provider":"openai","content":[{"type":"toolCall","id":"c1","name":"exec","arguments":{}},{"type":"toolCall","id":"c2","name":"exec","arguments":{}}]`),
-		`{"type":"message","id":"c","parentId":"b","timestamp":"`+stamp+`","message":{"role":"toolResult","toolCallId":"c2","toolName":"exec","content":[{"type":"text","text":"r2"}]}}`,
-		row("d", "c", `"api":"x","provider":"y","content":[{"type":"toolCall","id":"c3","name":"message","arguments":{}}]`),
-		row("e", "d", `"provider":"openclaw","model":"delivery-mirror","content":[{"type":"text","text":"sent"}]`),
-		row("f", "e", `"api":"x","provider":"y","content":[{"type":"toolCall","id":"c4","name":"read","arguments":{}}]`),
-		row("g", "f", `"content":[],"stopReason":"error"`),
-	)
-	report, err := transcript.Repair(t.Context(), path)
-	require.NoError(t, err)
-	require.Len(t, report.Changes, 3)
-	require.ErrorContains(t, report.Changes[0], `missing result: call "c1"`)
-	require.Equal(t, filepath.Dir(path), filepath.Dir(report.Backup))
-	var got []string
-	for _, m := range viewOf(t, openLog(t, path, nil)).Messages {
-		got = append(got, m.ToolCallID+"|"+m.Text())
-	}
-	require.Equal(t, []string{
-		"|u1", "|", "c1|" + transcript.RepairResultText, "c2|r2", "|", "c3|" + transcript.RepairResultText, "|sent", "|", "|" + transcript.RepairAnswerText,
-	}, got)
-}
-
-func TestRepair_RefusesWhatIsNoSession(t *testing.T) {
-	t.Parallel()
-	for _, lines := range [][]string{{"hello"}, {msg("a", "", "user", "no header")}} {
-		path := writeSession(t, lines...)
-		before := read(t, path)
-		_, err := transcript.Repair(t.Context(), path)
-		var not *transcript.NotSessionError
-		require.ErrorAs(t, err, &not)
-		require.Equal(t, path, not.Path)
+	for _, m := range []message.Message{{Content: []message.Block{message.Text("new")}}, message.User("no role")} {
+		_, err := log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: viewOf(t, log).Generation, Replacements: []transcript.Replacement{{EntryID: "a", Message: m}}})
+		require.Error(t, err)
 		require.Equal(t, before, read(t, path))
+		require.Equal(t, want, describe(t, log))
 	}
-	_, err := transcript.Repair(t.Context(), filepath.Join(t.TempDir(), "none.jsonl"))
-	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestRepair_MigratesOlderVersions(t *testing.T) {
+func TestAppend_TheCallersListIsItsOwn(t *testing.T) {
 	t.Parallel()
-	path := writeSession(t, versionOne...)
-	before := texts(t, openLog(t, path, nil))
-	report, err := transcript.Repair(t.Context(), path)
-	require.NoError(t, err)
-	require.Len(t, report.Changes, 2) // migrated, and the broken line
-	log := openLog(t, path, nil)
-	require.Equal(t, 3, log.Header().Version)
-	require.Equal(t, before, texts(t, log))
-	require.Empty(t, log.Problems())
-}
-
-// A folder that cannot be forced to the disk: a new session is not there, a migrated one is.
-func TestFault_FolderThatCannotBeSynced(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	faults := &transcript.Faults{SyncDir: func() error { return errInjected }}
-	st, err := transcript.OpenDirWithFaults(dir, nil, faults)
-	require.NoError(t, err)
-	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	log, err := transcript.NewMemory().Create(t.Context(), transcript.Header{})
 	require.NoError(t, err)
 	defer log.Close()
-	_, err = log.Append(t.Context(), user("u1"))
-	require.ErrorIs(t, err, errInjected)
-	require.Empty(t, listDir(t, dir))
-	require.Empty(t, texts(t, log))
-
-	path := writeSession(t, versionTwo...)
-	old, err := transcript.OpenFileWithFaults(path, nil, faults)
-	require.NoError(t, err)
-	defer old.Close()
-	_, err = old.Append(t.Context(), user("u2"))
-	require.ErrorIs(t, err, errInjected)
-	require.Equal(t, []string{"u1", "h"}, texts(t, old))
-
-	faults.SyncDir = nil
-	appendAll(t, log, user("u1"))
-	appendAll(t, old, user("u2"))
-	require.Equal(t, []string{"u1"}, texts(t, openIn(t, dir, "s")))
-	require.Equal(t, []string{"u1", "h", "u2"}, texts(t, openLog(t, path, nil)))
+	out := appendAll(t, log, user("a"), user("b"))
+	out[0], out[1] = out[1], out[0]
+	require.Equal(t, []string{"a", "b"}, texts(t, log))
+	require.Equal(t, "a", branchOf(t, log)[0].Message.Text())
 }

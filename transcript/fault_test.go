@@ -19,28 +19,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-func newSessionDir(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	st, err := transcript.OpenDir(dir, nil)
-	require.NoError(t, err)
-	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
-	require.NoError(t, err)
-	appendAll(t, log, user("start"))
-	require.NoError(t, log.Close())
-	return dir
-}
-
-func openIn(t testing.TB, dir, id string) transcript.Log {
-	t.Helper()
-	st, err := transcript.OpenDir(dir, nil)
-	require.NoError(t, err)
-	log, err := st.Open(t.Context(), id)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = log.Close() })
-	return log
-}
-
 func TestFault_DiskFull(t *testing.T) {
 	t.Parallel()
 	full := &fs.PathError{Op: "write", Path: "s.jsonl", Err: syscall.ENOSPC}
@@ -206,29 +184,6 @@ func TestFault_HundredThousandEntries(t *testing.T) {
 	require.Len(t, branchOf(t, again), entries+100)
 }
 
-// longSession writes a session of n messages.
-func longSession(t testing.TB, n int, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "s.jsonl")
-	f, err := os.Create(path)
-	require.NoError(t, err)
-	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, header)
-	parent := ""
-	for i := range n {
-		id := fmt.Sprintf("%08x", i)
-		role := "user"
-		if i%2 == 1 {
-			role = "assistant"
-		}
-		fmt.Fprintln(w, msg(id, parent, role, text))
-		parent = id
-	}
-	require.NoError(t, w.Flush())
-	require.NoError(t, f.Close())
-	return path
-}
-
 func TestFault_SymlinkedAndDotDotNamesRefused(t *testing.T) {
 	t.Parallel()
 	outside := writeSession(t, `{"type":"session","version":3,"id":"linked","timestamp":"`+stamp+`","cwd":"/"}`, msg("a", "", "user", "secret"))
@@ -272,8 +227,6 @@ func TestFault_SymlinkedAndDotDotNamesRefused(t *testing.T) {
 	require.Equal(t, before, read(t, outside))
 }
 
-var errInjected = errors.New("injected")
-
 func second[T any](_ T, err error) error { return err }
 
 func TestFault_FilesAndFoldersBelongToTheirOwner(t *testing.T) {
@@ -299,13 +252,63 @@ func TestFault_FilesAndFoldersBelongToTheirOwner(t *testing.T) {
 	}
 }
 
-func listDir(t testing.TB, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
+// A file that cannot be read any more gives errors, and works again when it can.
+func TestFault_ReadErrors(t *testing.T) {
+	t.Parallel()
+	path := writeSession(t, header, msg("a", "", "user", "u1"))
+	faults := &transcript.Faults{}
+	log, err := transcript.OpenFileWithFaults(path, nil, faults)
 	require.NoError(t, err)
-	out := []string{}
-	for _, e := range entries {
-		out = append(out, e.Name())
+	defer log.Close()
+	broken := func(string, int64) error { return errInjected }
+	faults.ReadAt = broken
+	_, err = log.View(t.Context())
+	require.ErrorIs(t, err, errInjected)
+	for _, err := range log.Branch(t.Context()) {
+		require.ErrorIs(t, err, errInjected)
 	}
-	return out
+	_, err = transcript.OpenFileWithFaults(path, nil, faults)
+	require.ErrorIs(t, err, errInjected)
+	var not *transcript.NotSessionError
+	require.False(t, errors.As(err, &not), "a broken disk is no wrong file")
+	faults.ReadAt = nil
+	require.Equal(t, []string{"u1"}, texts(t, log))
+
+	require.NoError(t, os.WriteFile(path+".new", []byte(header+"\n"+msg("b", "", "user", "other")+"\n"), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
+	faults.ReadAt = broken
+	_, err = log.View(t.Context())
+	require.ErrorIs(t, err, errInjected)
+	faults.ReadAt = nil
+	require.Equal(t, []string{"other"}, texts(t, log))
+}
+
+// A folder that cannot be forced to the disk: a new session is not there, a migrated one is.
+func TestFault_FolderThatCannotBeSynced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	faults := &transcript.Faults{SyncDir: func() error { return errInjected }}
+	st, err := transcript.OpenDirWithFaults(dir, nil, faults)
+	require.NoError(t, err)
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	defer log.Close()
+	_, err = log.Append(t.Context(), user("u1"))
+	require.ErrorIs(t, err, errInjected)
+	require.Empty(t, listDir(t, dir))
+	require.Empty(t, texts(t, log))
+
+	path := writeSession(t, versionTwo...)
+	old, err := transcript.OpenFileWithFaults(path, nil, faults)
+	require.NoError(t, err)
+	defer old.Close()
+	_, err = old.Append(t.Context(), user("u2"))
+	require.ErrorIs(t, err, errInjected)
+	require.Equal(t, []string{"u1", "h"}, texts(t, old))
+
+	faults.SyncDir = nil
+	appendAll(t, log, user("u1"))
+	appendAll(t, old, user("u2"))
+	require.Equal(t, []string{"u1"}, texts(t, openIn(t, dir, "s")))
+	require.Equal(t, []string{"u1", "h", "u2"}, texts(t, openLog(t, path, nil)))
 }

@@ -139,132 +139,6 @@ func TestHistory_KeysDoNotDependOnTheRedaction(t *testing.T) {
 	require.Equal(t, all[0], all[1])
 }
 
-// Fork and rotate take what is stored as it is; what comes from another store is redacted once.
-func TestRedaction_Once(t *testing.T) {
-	t.Parallel()
-	mark := func(m message.Message) message.Message {
-		if len(m.Content) > 0 {
-			m.Content = []message.Block{message.Text("r(" + m.Text() + ")")}
-		}
-		if m.Summary != "" {
-			m.Summary = "r(" + m.Summary + ")"
-		}
-		return m
-	}
-	st, err := transcript.OpenDir(t.TempDir(), &transcript.DirOptions{Redact: mark})
-	require.NoError(t, err)
-	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
-	require.NoError(t, err)
-	defer log.Close()
-	out := appendAll(t, log, user("a"), transcript.CustomMessageEntry("t", "c"), user("b"))
-	_, err = log.CommitCompaction(t.Context(), viewOf(t, log).Generation, transcript.Compaction{Summary: "S", FirstKeptEntryID: out[1].ID})
-	require.NoError(t, err)
-	swap(t, log, out[2].ID, "B")
-	want := []string{"r(S)", "r(c)", "r(B)"}
-	require.Equal(t, want, texts(t, log))
-	for _, copied := range []func() (transcript.Log, error){
-		func() (transcript.Log, error) { return st.Fork(t.Context(), "s", "") },
-		func() (transcript.Log, error) { return st.Rotate(t.Context(), "s", transcript.Header{}) },
-		func() (transcript.Log, error) { return transcript.Copy(t.Context(), transcript.NewMemory(), log) },
-	} {
-		to, err := copied()
-		require.NoError(t, err)
-		require.Equal(t, want, texts(t, to))
-		require.NoError(t, to.Close())
-	}
-}
-
-func TestRedaction_TakesAwayDetails(t *testing.T) {
-	t.Parallel()
-	path := writeSession(t, header, msg("a", "", "user", "one"))
-	log := openLog(t, path, &transcript.DirOptions{Redact: func(m message.Message) message.Message { return m.WithExtra("details", nil) }})
-	e := transcript.CustomMessageEntry("t", "hello")
-	e.Extra["details"], e.Extra["other"] = json.RawMessage(`{"token":"SECRET"}`), json.RawMessage(`1`)
-	appendAll(t, log, e)
-	require.NotContains(t, read(t, path), "SECRET")
-	require.Contains(t, read(t, path), `"other":1`)
-	require.Equal(t, "hello", texts(t, log)[1])
-}
-
-// Nothing is acknowledged that nobody could read back.
-func TestAppend_RefusesWhatCannotBeReadBack(t *testing.T) {
-	t.Parallel()
-	named := func(e transcript.Entry, id string) transcript.Entry { e.ID = id; return e }
-	entries := map[string]transcript.Entry{
-		"blank type":              {Type: " "},
-		"type that is no text":    {Type: "x\xff"},
-		"blank role":              transcript.MessageEntry(message.Message{Role: " \t", Content: []message.Block{message.Text("x")}}),
-		"redacted to no role":     user("no role"),
-		"id that is no text":      named(user("x"), "id\xff"),
-		"key that is no text":     {Type: transcript.EntryMessage, ID: "k", Key: "\xff", Message: user("x").Message},
-		"compaction of bad bytes": {Type: transcript.EntryCompaction, ID: "\xfe", Compaction: &transcript.Compaction{Summary: "S"}},
-	}
-	opts := &transcript.DirOptions{Redact: func(m message.Message) message.Message {
-		if strings.Contains(m.Text(), "no role") {
-			m.Role = ""
-		}
-		return m
-	}}
-	path := writeSession(t, header, msg("a", "", "user", "one"), msg("b", "a", "user", "two"))
-	before := read(t, path)
-	log := openLog(t, path, opts)
-	want := describe(t, log)
-	for name, e := range entries {
-		_, err := log.Append(t.Context(), user("fine"), e)
-		require.Error(t, err, name)
-		require.Equal(t, before, read(t, path), name)
-		require.Equal(t, want, describe(t, log), name)
-	}
-	for _, m := range []message.Message{{Content: []message.Block{message.Text("new")}}, message.User("no role")} {
-		_, err := log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: viewOf(t, log).Generation, Replacements: []transcript.Replacement{{EntryID: "a", Message: m}}})
-		require.Error(t, err)
-		require.Equal(t, before, read(t, path))
-		require.Equal(t, want, describe(t, log))
-	}
-}
-
-func TestAppend_TheCallersListIsItsOwn(t *testing.T) {
-	t.Parallel()
-	log, err := transcript.NewMemory().Create(t.Context(), transcript.Header{})
-	require.NoError(t, err)
-	defer log.Close()
-	out := appendAll(t, log, user("a"), user("b"))
-	out[0], out[1] = out[1], out[0]
-	require.Equal(t, []string{"a", "b"}, texts(t, log))
-	require.Equal(t, "a", branchOf(t, log)[0].Message.Text())
-}
-
-// One row named twice, by its id and by its key; rows of another branch named by their keys.
-func TestRewrite_NamesAreIDsOrKeys(t *testing.T) {
-	t.Parallel()
-	path := writeSession(t, header, msg("a", "", "user", "one"), msg("b", "a", "user", "two"))
-	log := openLog(t, path, nil)
-	swap(t, log, "a", "x")
-	e := branchOf(t, log)[0]
-	require.NotEqual(t, e.ID, e.Key)
-	r, err := log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: viewOf(t, log).Generation, Replacements: []transcript.Replacement{
-		{EntryID: e.ID, Message: message.User("y")}, {EntryID: e.Key, Message: message.User("z")},
-	}})
-	require.NoError(t, err)
-	require.True(t, r.Changed, r.Reason)
-	require.Equal(t, 1, r.RewrittenEntries)
-	require.Equal(t, []string{"z", "two"}, texts(t, log), "the last one counts")
-
-	require.NoError(t, log.SetLeaf(t.Context(), "b"))
-	appendAll(t, log, user("elsewhere"))
-	side := appendAll(t, log, user("side"))[0]
-	swap(t, log, side.ID, "SIDE")
-	require.NoError(t, log.SetLeaf(t.Context(), "a"))
-	want := texts(t, log)
-	r, err = log.Rewrite(t.Context(), transcript.RewriteRequest{
-		AllowedSuffixEntryIDs: []string{side.ID},
-		Replacements:          []transcript.Replacement{{EntryID: side.ID, Message: message.User("SIDE 2")}},
-	})
-	require.NoError(t, err)
-	require.True(t, r.Changed, r.Reason)
-	require.Equal(t, want, texts(t, log))
-}
-
 // Whatever is done to a log over a host's list, with answers getting lost now and then: once a write
 // has succeeded, it shows what opening it anew shows.
 func TestHistory_LiveIsWhatReopeningShows(t *testing.T) {
@@ -298,4 +172,58 @@ func TestHistory_LiveIsWhatReopeningShows(t *testing.T) {
 func timeless(t testing.TB, r transcript.Reader) string {
 	t.Helper()
 	return regexp.MustCompile(`\d{4}-\d\d-\d\d [0-9:.]+ \+0000 UTC`).ReplaceAllString(describe(t, r), "")
+}
+
+// A host's own list becomes a session that can be compacted and rewritten, and stays a list.
+func TestHistory_HostsOwnMessages(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	mixed := message.User("thanks")
+	mixed.Content = append([]message.Block{{Type: message.BlockToolResult, ID: "c1", Extra: map[string]json.RawMessage{
+		"content": json.RawMessage(`"r1"`), "is_error": json.RawMessage(`true`),
+	}}}, mixed.Content...)
+	require.NoError(t, db.Append(t.Context(), "s", message.User("u1"),
+		message.Assistant(message.ToolCall("c1", "read", json.RawMessage(`{}`))), mixed))
+	log, err := transcript.FromHistory(db).Open(t.Context(), "s")
+	require.NoError(t, err)
+	defer log.Close()
+	require.Equal(t, []string{"u1", "", "r1", "thanks"}, texts(t, log))
+	require.True(t, viewOf(t, log).Messages[2].IsError)
+	es := branchOf(t, log)
+	_, err = log.CommitCompaction(t.Context(), viewOf(t, log).Generation, transcript.Compaction{
+		Summary: "S", FirstKeptEntryID: es[3].ID, Details: json.RawMessage(`{"a":1}`),
+	})
+	require.NoError(t, err)
+	appendAll(t, log, transcript.ThinkingLevelEntry("high"), assistant("a2"))
+	again, err := transcript.FromHistory(db).Open(t.Context(), "s")
+	require.NoError(t, err)
+	defer again.Close()
+	require.Equal(t, []string{"S", "thanks", "a2"}, texts(t, again))
+	require.Equal(t, viewOf(t, log), viewOf(t, again))
+
+	db.fail = errInjected
+	_, err = log.Append(t.Context(), user("u3"))
+	require.ErrorIs(t, err, errInjected)
+	require.Equal(t, []string{"S", "thanks", "a2"}, texts(t, log))
+	db.fail = nil
+	appendAll(t, log, user("u3"))
+	third, err := transcript.FromHistory(db).Open(t.Context(), "s")
+	require.NoError(t, err)
+	defer third.Close()
+	require.Equal(t, keys(t, log), keys(t, third))
+}
+
+func TestHistory_WhatAHostDoesNotOffer(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	bare := struct{ transcript.History }{db}
+	st := transcript.FromHistory(bare)
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s"})
+	require.NoError(t, err)
+	defer log.Close()
+	appendAll(t, log, user("u1"))
+	require.ErrorContains(t, st.Delete(t.Context(), "s"), "unsupported")
+	for _, err := range st.List(t.Context()) {
+		require.ErrorContains(t, err, "unsupported")
+	}
 }

@@ -15,21 +15,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// describe says what a reader sees of a log.
-func describe(t testing.TB, r transcript.Reader) string {
-	t.Helper()
-	v := viewOf(t, r)
-	var b strings.Builder
-	fmt.Fprintf(&b, "gen %d %s/%s %s\n", v.Generation, v.Provider, v.Model, v.ThinkingLevel)
-	for _, m := range v.Messages {
-		fmt.Fprintf(&b, "%s %q %q %q %v\n", m.Role, m.Key, m.Text(), m.Summary, m.Timestamp.UTC())
-	}
-	for _, e := range branchOf(t, r) {
-		fmt.Fprintf(&b, "[%s %s<-%s %s %v %v]", e.Type, e.ID, e.ParentID, e.Key, e.Side, e.Timestamp.UTC())
-	}
-	return b.String()
-}
-
 // Whatever is done to a log, by two logs and by other programs: everybody who has it open sees
 // what somebody sees who opens it now.
 func TestLive_IsWhatReopeningShows(t *testing.T) {

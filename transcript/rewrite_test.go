@@ -14,16 +14,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-func swap(t testing.TB, log transcript.Log, key, text string) transcript.RewriteResult {
-	t.Helper()
-	r, err := log.Rewrite(t.Context(), transcript.RewriteRequest{
-		Generation:   viewOf(t, log).Generation,
-		Replacements: []transcript.Replacement{{EntryID: key, Message: message.User(text)}},
-	})
-	require.NoError(t, err)
-	return r
-}
-
 // A failure in the middle of a rewrite leaves the old branch active after reopening.
 func TestFault_FailureInTheMiddleOfARewrite(t *testing.T) {
 	t.Parallel()
@@ -225,4 +215,35 @@ func TestProperty_LogsOnOneFileAgree(t *testing.T) {
 		require.NoError(rt, err)
 		require.Equal(rt, show(t, rt, logs[0])[0:1], show(t, rt, logs[1])[0:1])
 	})
+}
+
+// One row named twice, by its id and by its key; rows of another branch named by their keys.
+func TestRewrite_NamesAreIDsOrKeys(t *testing.T) {
+	t.Parallel()
+	path := writeSession(t, header, msg("a", "", "user", "one"), msg("b", "a", "user", "two"))
+	log := openLog(t, path, nil)
+	swap(t, log, "a", "x")
+	e := branchOf(t, log)[0]
+	require.NotEqual(t, e.ID, e.Key)
+	r, err := log.Rewrite(t.Context(), transcript.RewriteRequest{Generation: viewOf(t, log).Generation, Replacements: []transcript.Replacement{
+		{EntryID: e.ID, Message: message.User("y")}, {EntryID: e.Key, Message: message.User("z")},
+	}})
+	require.NoError(t, err)
+	require.True(t, r.Changed, r.Reason)
+	require.Equal(t, 1, r.RewrittenEntries)
+	require.Equal(t, []string{"z", "two"}, texts(t, log), "the last one counts")
+
+	require.NoError(t, log.SetLeaf(t.Context(), "b"))
+	appendAll(t, log, user("elsewhere"))
+	side := appendAll(t, log, user("side"))[0]
+	swap(t, log, side.ID, "SIDE")
+	require.NoError(t, log.SetLeaf(t.Context(), "a"))
+	want := texts(t, log)
+	r, err = log.Rewrite(t.Context(), transcript.RewriteRequest{
+		AllowedSuffixEntryIDs: []string{side.ID},
+		Replacements:          []transcript.Replacement{{EntryID: side.ID, Message: message.User("SIDE 2")}},
+	})
+	require.NoError(t, err)
+	require.True(t, r.Changed, r.Reason)
+	require.Equal(t, want, texts(t, log))
 }

@@ -14,21 +14,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// appendRaw is another program that appends without asking.
-func appendRaw(t testing.TB, path, text string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(text)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-}
-
-// inBatch marks a row as row n of rows that were appended together.
-func inBatch(row string, n, rows int) string {
-	return strings.Replace(row, `"message":`, fmt.Sprintf(`"contextengine":{"batch":"x","row":%d,"rows":%d},"message":`, n, rows), 1)
-}
-
 // Wherever an append of several rows is cut off, none of them is there; the next append goes on
 // from where the log was, and all rows that were whole are still in the file.
 func TestTorn_BatchCutAtEveryByte(t *testing.T) {
@@ -280,4 +265,27 @@ func TestFault_FollowingIsCutShort(t *testing.T) {
 	require.ErrorIs(t, err, errInjected)
 	from = 0
 	require.Equal(t, describe(t, other), describe(t, log))
+}
+
+// A torn row that cannot be set aside stays, and nothing is written behind it.
+func TestFault_TornRowThatCannotBeSetAside(t *testing.T) {
+	t.Parallel()
+	path := writeSession(t, header, msg("a", "", "user", "u1"))
+	torn := read(t, path) + `{"type":"mess`
+	require.NoError(t, os.WriteFile(path, []byte(torn), 0o600))
+	faults := &transcript.Faults{Open: func(name string, _ int) error {
+		if strings.Contains(name, ".torn-") {
+			return errInjected
+		}
+		return nil
+	}}
+	log, err := transcript.OpenFileWithFaults(path, nil, faults)
+	require.NoError(t, err)
+	defer log.Close()
+	_, err = log.Append(t.Context(), user("u2"))
+	require.ErrorIs(t, err, errInjected)
+	require.Equal(t, torn, read(t, path))
+	faults.Open = nil
+	appendAll(t, log, user("u2"))
+	require.Equal(t, []string{"u1", "u2"}, texts(t, openLog(t, path, nil)))
 }

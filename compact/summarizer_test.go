@@ -13,7 +13,6 @@ import (
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 )
 
 // A plugin answers with what it is told.
@@ -119,85 +118,6 @@ func TestFocusAndPoliciesReachTheSummariser(t *testing.T) {
 				require.NotContains(t, r.Instructions, no)
 			}
 			require.Positive(t, r.TargetTokens)
-		})
-	}
-}
-
-func TestRedaction(t *testing.T) {
-	t.Parallel()
-	ms := talk(10)
-	ms[0] = message.User("The password is hunter-2222, never write it down.")
-	ms[3] = message.ToolResult("call_0", "read", message.Text("token hunter-2222"))
-	ms[3].IsError = true
-	store, log := newLog(t, ms...)
-	for _, s := range []compact.Summarizer{compact.Extractive(), brief()} {
-		c := compactor(t, store, &compact.Options{
-			KeepRecent: 300, Summarizer: s,
-			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter-2222", "(secret)") },
-		})
-		res, err := c.CompactSession(t.Context(), manual())
-		require.NoError(t, err)
-		if res.Compacted {
-			require.NotContains(t, res.Result.Summary, "hunter-2222")
-			require.NotContains(t, string(res.Result.Details), "hunter-2222")
-		}
-	}
-	require.NotContains(t, view(t, log).Messages[0].Summary, "hunter-2222")
-}
-
-const audited = `The migration is reviewed step by step.
-
-## Decisions
-Add columns without a default.
-
-## Open TODOs
-None.
-
-## Constraints/Rules
-None.
-
-## Pending user asks
-None.
-
-## Exact identifiers
-None captured.`
-
-func TestAuditRejectsAndCorrects(t *testing.T) {
-	t.Parallel()
-	bad, good := compact.Reply{Text: "The migration locks tables."}, compact.Reply{Text: audited}
-	tests := []struct {
-		name     string
-		attempts int
-		replies  []compact.Reply
-		want     ce.CompactionReason
-	}{
-		{name: "off", replies: []compact.Reply{bad}, want: ce.ReasonCompacted},
-		{name: "no second attempt", attempts: -1, replies: []compact.Reply{bad}, want: ce.ReasonSummaryRejected},
-		{name: "good at once", attempts: -1, replies: []compact.Reply{good}, want: ce.ReasonCompacted},
-		{name: "corrected", attempts: 1, replies: []compact.Reply{bad, good}, want: ce.ReasonCompacted},
-		{name: "never good", attempts: 2, replies: []compact.Reply{bad}, want: ce.ReasonSummaryRejected},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			store, log := newLog(t, talk(20)...)
-			before := dump(t, log)
-			s := compact.Scripted(tt.replies...)
-			// A tail of whole turns, so that there is one request an attempt.
-			ms := view(t, log).Messages
-			keep := tokens.Messages(tokens.ScriptAware(), ms[len(ms)-12:])
-			c := compactor(t, store, &compact.Options{KeepRecent: keep, Summarizer: s, Audit: compact.Audit{Attempts: tt.attempts}})
-			res, err := c.CompactSession(t.Context(), manual())
-			require.NoError(t, err)
-			require.Equal(t, tt.want, res.Reason, res.Detail)
-			if !res.Compacted {
-				require.Equal(t, before, dump(t, log))
-				require.Contains(t, res.Detail, "missing_section:## Decisions")
-				require.Equal(t, 1+max(0, tt.attempts), len(s.Requests()))
-			}
-			for _, r := range s.Requests()[1:] {
-				require.Contains(t, r.Instructions, "missing_section:## Decisions")
-			}
 		})
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-contextengine/contextengine/message"
+	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
@@ -89,71 +89,6 @@ func TestView_TreeRules(t *testing.T) {
 	}
 }
 
-func TestRepair_MendsAndKeepsTheOldFile(t *testing.T) {
-	t.Parallel()
-	image := `{"type":"message","id":"d","parentId":"c","timestamp":"` + stamp + `","message":{"role":"user","content":[{"type":"image","data":"@@@","mimeType":"image/png"},{"type":"text","text":"see"}],"timestamp":1}}`
-	path := writeSession(t, header, msg("a", "", "user", " "), `{"type":"message","id":"b","parentId":"a","message":{"content":"x"}}`,
-		"{bad", msg("c", "b", "user", "u2"), image)
-	before := read(t, path)
-	report, err := transcript.Repair(t.Context(), path)
-	require.NoError(t, err)
-	require.Equal(t, before, read(t, report.Backup))
-	kinds := map[int]transcript.RepairKind{}
-	for _, c := range report.Changes {
-		var r *transcript.RepairedError
-		require.ErrorAs(t, c.Err, &r)
-		kinds[c.Line] = r.Kind
-	}
-	require.Equal(t, map[int]transcript.RepairKind{
-		2: transcript.RepairBlankInput, 3: transcript.RepairDroppedLine, 4: transcript.RepairDroppedLine, 6: transcript.RepairImage,
-	}, kinds)
-	log := openLog(t, path, nil)
-	require.Empty(t, log.Problems())
-	require.Equal(t, []string{transcript.RepairInputText, "u2", transcript.RepairImageText + "\nsee"}, texts(t, log))
-
-	report, err = transcript.Repair(t.Context(), path)
-	require.NoError(t, err)
-	require.Equal(t, transcript.RepairReport{}, report, "nothing more to do")
-	require.Len(t, listDir(t, path[:strings.LastIndex(path, "/")]), 2)
-}
-
-func TestRemoveOlder(t *testing.T) {
-	t.Parallel()
-	day := func(d int) time.Time { return time.Date(2026, 7, d, 0, 0, 0, 0, time.UTC) }
-	now := day(1)
-	clock := func() time.Time { return now }
-	files, err := transcript.OpenDir(t.TempDir(), &transcript.DirOptions{Now: clock})
-	require.NoError(t, err)
-	for name, st := range map[string]transcript.Store{
-		"files": files, "memory": transcript.NewMemoryStore(&transcript.MemoryOptions{Now: clock}),
-	} {
-		now = day(1)
-		for _, id := range []string{"old", "revived", "young"} {
-			if id == "young" {
-				now = day(20)
-			}
-			log, err := st.Create(t.Context(), transcript.Header{ID: id})
-			require.NoError(t, err, name)
-			appendAll(t, log, user("u1"))
-			if id == "revived" {
-				now = day(15)
-				appendAll(t, log, user("u2"))
-			}
-			require.NoError(t, log.Close())
-		}
-		removed, err := transcript.RemoveOlder(t.Context(), st, day(10))
-		require.NoError(t, err, name)
-		require.Len(t, removed, 1, name)
-		require.Equal(t, "old", removed[0].ID, name)
-		left := 0
-		for _, err := range st.List(t.Context()) {
-			require.NoError(t, err)
-			left++
-		}
-		require.Equal(t, 2, left, name)
-	}
-}
-
 // Opening and viewing a session takes less than three times what its branch holds, all that is
 // allocated on the way counted. Not parallel: it counts the whole program's memory.
 func TestOpen_MemoryIsBoundedByTheBranch(t *testing.T) {
@@ -167,4 +102,37 @@ func TestOpen_MemoryIsBoundedByTheBranch(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Greater(t, len(v.Messages), 1000)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3*size))
+}
+
+// A compaction whose row has no time came after what it kept: a kept report is about the context
+// before it, and the next report anchors again.
+func TestView_CompactionWithoutATime(t *testing.T) {
+	t.Parallel()
+	answer := func(id, parent string, second, total int) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":"2026-07-01T00:00:%02d.000Z","message":{"role":"assistant","content":[{"type":"text","text":"ok"}],"usage":{"input":1,"totalTokens":%d},"timestamp":%d}}`,
+			id, parent, second, total, 1_782_864_000_000+second*1000)
+	}
+	compaction := func(parent, kept, time string) string {
+		return fmt.Sprintf(`{"type":"compaction","id":"k","parentId":%q,%s"summary":"S","firstKeptEntryId":%q,"tokensBefore":180000}`, parent, time, kept)
+	}
+	for name, time := range map[string]string{"missing": "", "unreadable": `"timestamp":"yesterday",`, "empty": `"timestamp":"",`} {
+		for kept, lines := range map[string][]string{
+			"answer":  {msg("a", "", "user", "u1"), answer("b", "a", 5, 180_000), compaction("b", "b", time)},
+			"nothing": {msg("a", "", "user", "u1"), answer("b", "a", 5, 180_000), compaction("b", "", time)},
+		} {
+			t.Run(name+" time, kept "+kept, func(t *testing.T) {
+				t.Parallel()
+				log := openLog(t, writeSession(t, append([]string{header}, lines...)...), nil)
+				require.Equal(t, -1, tokens.Anchored(tokens.ScriptAware(), viewOf(t, log).Messages).Anchor)
+
+				next := message.Assistant(message.Text("done"))
+				next.Usage = &message.Usage{Total: 700}
+				appendAll(t, log, user("next"), transcript.Entry{Message: &next})
+				view := viewOf(t, log).Messages
+				require.Equal(t, message.RoleCompactionSummary, view[0].Role)
+				got := tokens.Anchored(tokens.ScriptAware(), view)
+				require.Equal(t, tokens.ContextEstimate{Tokens: 700, Usage: 700, Anchor: len(view) - 1}, got)
+			})
+		}
+	}
 }
