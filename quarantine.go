@@ -2,6 +2,7 @@ package contextengine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -14,12 +15,18 @@ type Quarantine struct {
 	// Operation that failed: resolve, factory, contract-validation, tool, or a
 	// hook in lower camel case, such as assemble or afterTurn.
 	Operation string
-	// Reason is the error's text as it came, cut to 500 code points. Sanitise it
-	// before showing it; errors and log lines of this package do.
+	// Reason is the error's text as it came, cut to 500 code points. It may hold
+	// control characters: show what String makes of it.
 	Reason     string
 	Class      string // error, panic, contract or deadline
 	Generation uint64 // of the registration that failed; 0: nobody registered the id
 	FailedAt   time.Time
+}
+
+// String is one line for people, without control characters: the engine, what
+// failed, how and why.
+func (q Quarantine) String() string {
+	return sanitise(fmt.Sprintf("engine %q failed: %s (%s): %s", q.EngineID, q.Operation, q.Class, q.Reason))
 }
 
 // Classes of failure.

@@ -161,6 +161,7 @@ func TestErrorsAndLogsAreSanitisedRecordsAreRaw(t *testing.T) {
 	h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x\x1b[1m"})
 	require.NoError(t, err)
 	require.Equal(t, evil, h.Status().Quarantine.Reason)
+	require.Equal(t, `engine "x\x1b[1m" failed: factory (error): bad news level=INFO msg=forged end`, h.Status().Quarantine.String())
 	require.Len(t, r.out.lines(), 1)
 	require.Contains(t, r.out.lines()[0], "bad news level=INFO msg=forged end")
 	_, err = r.Resolve(t.Context(), ce.Selection{Engine: "x\x1b[1m", Policy: ce.Strict})

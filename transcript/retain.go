@@ -10,6 +10,8 @@ import (
 // RemoveOlder deletes the sessions of st that nothing was added to since before, and returns their
 // headers. A session that cannot be read is left alone; its error is returned when the others are
 // done. The clock is the caller's: pass time.Now().Add(-maxAge).
+// What a host keeps of a session elsewhere, such as in its own state, is not removed: host.Host
+// does that in EndSession, which takes the ids of the returned headers.
 func RemoveOlder(ctx context.Context, st Store, before time.Time) ([]Header, error) {
 	var old []Header
 	var errs []error
