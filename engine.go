@@ -74,8 +74,8 @@ const LegacyID = "legacy"
 //     quarantines the engine.
 //   - No goroutine outlives Close.
 //
-// A method whose signature differs is no hook, and nobody complains. Let the compiler
-// check those that are meant to be one:
+// A method whose signature differs is no hook, and nobody complains: [HooksOf]
+// shows which are. Let the compiler check those that are meant to be one:
 //
 //	var _ contextengine.Maintainer = (*Engine)(nil)
 //

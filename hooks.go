@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -27,6 +28,22 @@ const (
 
 // Has reports whether every hook of h is in s.
 func (s HookSet) Has(h HookSet) bool { return s&h == h }
+
+// String names the hooks of s, with a blank between them, as events and
+// quarantines name them. It shows which methods of an engine are hooks: one whose
+// signature differs is missing.
+func (s HookSet) String() string {
+	var names []string
+	for i, name := range [...]string{
+		"bootstrap", "maintain", "ingestBatch", "afterTurn", "commitTurn", "prepareSubagentSpawn",
+		"onSubagentEnded", "onSessionEnded", "tools", "close",
+	} {
+		if s.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
 
 // HooksOf returns the optional hooks that e has: the interfaces it implements,
 // and of those only the ones it reports where it is a [HookReporter]. Hosts ask

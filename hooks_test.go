@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -313,3 +314,18 @@ func TestErrorTexts(t *testing.T) {
 	require.NoError(t, (&ce.PanicError{Value: "x"}).Unwrap())
 	require.ErrorIs(t, &ce.DeadlineError{}, context.DeadlineExceeded)
 }
+
+func TestHookSetNamesItsHooks(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, ce.HookSet(0).String())
+	require.Equal(t, "bootstrap onSessionEnded close", (ce.HookClose | ce.HookSessionEnded | ce.HookBootstrap).String())
+	require.Len(t, strings.Fields(allHooks.String()), 10)
+	require.Equal(t, "close", ce.HooksOf(nearly{ce.Legacy()}).String(), "maintain has another signature")
+}
+
+// nearly is an engine that has one hook and means to have two.
+type nearly struct{ ce.ContextEngine }
+
+func (nearly) Maintain(context.Context, ce.MaintainParams) error { return nil }
+
+func (nearly) Close() error { return nil }
