@@ -211,8 +211,11 @@ func withDeadlines(s ce.Selection) ce.Selection {
 	return s
 }
 
-// A ModelInfo describes a model. The zero Budget is an unknown window.
+// A ModelInfo describes a model. All is optional. The zero Budget is an unknown window.
 type ModelInfo struct {
+	// Provider and API ("anthropic", "openai-responses") say by whose rules a request is
+	// made, see [prune.PolicyFor], and with ID what calibration is learnt of. Family is
+	// told to engines.
 	Provider, API, ID, Family string
 	Budget                    tokens.Budget
 	// FullWindow is the model's own window where that of Budget is a cap on it, in

@@ -102,8 +102,13 @@ type Message struct {
 }
 
 // Usage is what the provider reported for one call, never a sum of calls. All counts are
-// tokens. Total is the provider's own total; 0: not reported.
+// tokens; 0: none, or not reported.
 type Usage struct {
+	// Input is the part of the prompt that neither came from the provider's cache
+	// (CacheRead) nor went into it (CacheWrite): the three add up to the prompt. Where a
+	// provider's count of the prompt has the cached part in it, as OpenAI's and Google's
+	// do, subtract that. Output is the answer, reasoning included. Total is the
+	// provider's own total.
 	Input, Output, CacheRead, CacheWrite, Total int
 	// Extra holds the remaining fields, such as cost, under the rules of [Message.Extra].
 	Extra map[string]json.RawMessage

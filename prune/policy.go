@@ -41,6 +41,10 @@ func (p Policy) Valid() bool {
 
 // PolicyFor returns the policy for a model by its API, else by its provider's name.
 // Unknown ones get PolicyCommon.
+//
+// Names are recognised by what they hold, whatever their case. APIs: anthropic and
+// bedrock-converse, google and gemini, responses, mistral, completions; providers:
+// mistral, anthropic and bedrock, google and gemini, openai.
 func PolicyFor(provider, api string) Policy {
 	provider, api = strings.ToLower(strings.TrimSpace(provider)), strings.ToLower(strings.TrimSpace(api))
 	has := func(s string, parts ...string) bool {
