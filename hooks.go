@@ -61,33 +61,24 @@ func HooksOf(e ContextEngine) HookSet {
 }
 
 func implemented(e ContextEngine) HookSet {
-	var s HookSet
-	set := func(h HookSet, ok bool) {
-		if ok {
-			s |= h
-		}
+	return hookIf[Bootstrapper](e, HookBootstrap) |
+		hookIf[Maintainer](e, HookMaintain) |
+		hookIf[BatchIngester](e, HookIngestBatch) |
+		hookIf[AfterTurner](e, HookAfterTurn) |
+		hookIf[TurnCommitter](e, HookCommitTurn) |
+		hookIf[SubagentPreparer](e, HookPrepareSubagentSpawn) |
+		hookIf[SubagentEndObserver](e, HookSubagentEnded) |
+		hookIf[SessionEndObserver](e, HookSessionEnded) |
+		hookIf[ToolProvider](e, HookTools) |
+		hookIf[io.Closer](e, HookClose)
+}
+
+// hookIf is h when e implements the interface I.
+func hookIf[I any](e ContextEngine, h HookSet) HookSet {
+	if _, ok := e.(I); ok {
+		return h
 	}
-	_, ok := e.(Bootstrapper)
-	set(HookBootstrap, ok)
-	_, ok = e.(Maintainer)
-	set(HookMaintain, ok)
-	_, ok = e.(BatchIngester)
-	set(HookIngestBatch, ok)
-	_, ok = e.(AfterTurner)
-	set(HookAfterTurn, ok)
-	_, ok = e.(TurnCommitter)
-	set(HookCommitTurn, ok)
-	_, ok = e.(SubagentPreparer)
-	set(HookPrepareSubagentSpawn, ok)
-	_, ok = e.(SubagentEndObserver)
-	set(HookSubagentEnded, ok)
-	_, ok = e.(SessionEndObserver)
-	set(HookSessionEnded, ok)
-	_, ok = e.(ToolProvider)
-	set(HookTools, ok)
-	_, ok = e.(io.Closer)
-	set(HookClose, ok)
-	return s
+	return 0
 }
 
 // The total functions: one per optional hook, with what happens when the engine

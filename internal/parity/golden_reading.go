@@ -23,17 +23,22 @@ func readEach(f func(string) any) goldenReading {
 		if !ok {
 			return f(textIn(input)), want, nil
 		}
-		recorded, _ := want.([]any)
-		out := make([]any, len(list))
-		for i, item := range list {
-			var form any
-			if i < len(recorded) {
-				form = recorded[i]
-			}
-			out[i] = inForm(form, item, f(textIn(item)))
-		}
-		return out, want, nil
+		return inForms(list, want, func(item any) any { return f(textIn(item)) }), want, nil
 	}
+}
+
+// inForms is what f makes of each item, in the form in which that was recorded.
+func inForms(list []any, want any, f func(item any) any) []any {
+	recorded, _ := want.([]any)
+	out := make([]any, len(list))
+	for i, item := range list {
+		var form any
+		if i < len(recorded) {
+			form = recorded[i]
+		}
+		out[i] = inForm(form, item, f(item))
+	}
+	return out
 }
 
 // textIn is a text, or the one that an object holds.
@@ -91,16 +96,7 @@ func readCallID(in json.RawMessage, want any) (any, any, error) {
 	if !ok || len(list) > 0 && isMode(list[len(list)-1]) {
 		return callIDOf(input), want, nil
 	}
-	recorded, _ := want.([]any)
-	out := make([]any, len(list))
-	for i, item := range list {
-		var form any
-		if i < len(recorded) {
-			form = recorded[i]
-		}
-		out[i] = inForm(form, item, callIDOf(item))
-	}
-	return out, want, nil
+	return inForms(list, want, func(item any) any { return callIDOf(item) }), want, nil
 }
 
 func isMode(v any) bool { return v == string(prune.IDsStrict) || v == string(prune.IDsNine) }

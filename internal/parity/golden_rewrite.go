@@ -32,13 +32,7 @@ func goldenRewrite(in json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := append([]string{goldenHeader}, rowLines(p.Entries)...)
-	return inSessionFile(lines, func(path string) (any, error) {
-		log, err := transcript.OpenFile(path, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer log.Close()
+	return inSession(p.Entries, func(log transcript.Log) (any, error) {
 		v, err := log.View(context.Background())
 		if err != nil {
 			return nil, err

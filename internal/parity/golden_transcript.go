@@ -41,6 +41,19 @@ func inSessionFile(lines []string, f func(path string) (any, error)) (any, error
 	return f(path)
 }
 
+// inSession runs f on a session of the recorded rows.
+func inSession(rows []json.RawMessage, f func(log transcript.Log) (any, error)) (any, error) {
+	lines := append([]string{goldenHeader}, rowLines(rows)...)
+	return inSessionFile(lines, func(path string) (any, error) {
+		log, err := transcript.OpenFile(path, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer log.Close()
+		return f(log)
+	})
+}
+
 // rowLines writes recorded rows as lines; a row recorded as text is a line as it is.
 func rowLines(rows []json.RawMessage) []string {
 	out := make([]string, len(rows))
@@ -78,13 +91,7 @@ func goldenSessionContext(in json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := append([]string{goldenHeader}, rowLines(p.Entries)...)
-	return inSessionFile(lines, func(path string) (any, error) {
-		log, err := transcript.OpenFile(path, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer log.Close()
+	return inSession(p.Entries, func(log transcript.Log) (any, error) {
 		if err := goldenLeaf(log, p.LeafID); err != nil {
 			return nil, err
 		}

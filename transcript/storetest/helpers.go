@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
@@ -91,19 +92,19 @@ func keys(t *testing.T, r transcript.Reader) []string {
 
 func branch(t *testing.T, r transcript.Reader) []transcript.Entry {
 	t.Helper()
-	var out []transcript.Entry
-	for e, err := range r.Branch(t.Context()) {
-		noError(t, err, "Branch")
-		out = append(out, e)
-	}
-	return out
+	return collect(t, r.Branch(t.Context()), "Branch")
 }
 
 func rows(t *testing.T, r transcript.Reader) []transcript.Entry {
 	t.Helper()
+	return collect(t, r.Entries(t.Context()), "Entries")
+}
+
+func collect(t *testing.T, entries iter.Seq2[transcript.Entry, error], what string) []transcript.Entry {
+	t.Helper()
 	var out []transcript.Entry
-	for e, err := range r.Entries(t.Context()) {
-		noError(t, err, "Entries")
+	for e, err := range entries {
+		noError(t, err, what)
 		out = append(out, e)
 	}
 	return out
