@@ -15,23 +15,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-// slowMaintainer maintains in the background, after a turn, for a second; then it reads the
-// transcript and says so.
-func slowMaintainer(tp *tape) *probe {
-	p := newProbe("alpha", ce.HookMaintain|ce.HookAfterTurn|ce.HookSessionEnded|ce.HookBootstrap, tp)
-	p.About.TurnMaintenance = ce.MaintenanceBackground
-	p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
-		if q.Reason != ce.MaintainTurn {
-			return transcript.RewriteResult{}, nil
-		}
-		<-time.After(time.Second)
-		v, err := q.Log.View(ctx)
-		tp.Add("maintained %s error=%v", saidAll(v.Messages), err)
-		return transcript.RewriteResult{}, err
-	}
-	return p
-}
-
 // Whatever name a session goes by next, its next turn waits for its maintenance, which has
 // the log for as long as it takes.
 func TestBackgroundIsWaitedForUnderEveryName(t *testing.T) {
@@ -71,31 +54,6 @@ func TestBackgroundIsWaitedForUnderEveryName(t *testing.T) {
 	}
 }
 
-// The engine hears of a session's end after its maintenance, and takes it up anew if it goes
-// on all the same.
-func TestEndSession(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var tp tape
-		reg := &ce.Registry{}
-		register(t, reg, slowMaintainer(&tp))
-		h := newHost(t, &host.Options{
-			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.NewModel(hosttest.Reply("a"), hosttest.Reply("b")),
-		})
-		_, err := h.Run(t.Context(), ref("s"), message.User("one"), nil)
-		require.NoError(t, err)
-		require.NoError(t, h.EndSession(t.Context(), ref("s"), ce.BoundaryReset, ref("next")))
-		_, err = h.Run(t.Context(), ref("s"), message.User("two"), nil)
-		require.NoError(t, err)
-		require.Equal(t, []string{
-			"maintained [u:one | a:a] error=<nil>",
-			"alpha sessionEnded s reset next",
-			"alpha bootstrap s resumed rows=2",
-		}, tp.Take()[5:8])
-		require.NoError(t, h.Close(t.Context()))
-	})
-}
-
 // A former engine is closed with the last turn that needs it.
 func TestFormerEngineCloses(t *testing.T) {
 	t.Parallel()
@@ -116,4 +74,47 @@ func TestFormerEngineCloses(t *testing.T) {
 	_, err = second.End(t.Context(), nil)
 	require.NoError(t, err)
 	require.Contains(t, tp.Take(), "alpha close ")
+}
+
+// What happens in the background is in no outcome, also when it is over before the turn is.
+func TestOutcomeLeavesTheBackgroundOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbe("alpha", ce.HookMaintain, &tape{})
+		p.About.TurnMaintenance = ce.MaintenanceBackground
+		asked := 0
+		p.OnMaintain = func(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+			if q.Reason != ce.MaintainTurn {
+				return transcript.RewriteResult{}, nil
+			}
+			_, err := q.Runtime.Completer.Complete(ctx, ce.CompletionRequest{Messages: []message.Message{message.User("sum up")}})
+			asked++
+			return transcript.RewriteResult{}, err
+		}
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		h := newHost(t, &host.Options{
+			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, State: lateState{host.DirState(t.TempDir())},
+			Model: hosttest.Always(hosttest.ReplyUsing("ok", &message.Usage{Input: 3, Output: 1, Total: 4})),
+		})
+		out, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, asked, "it is over")
+		var got []string
+		for _, e := range out.Events {
+			got = append(got, e.Operation+" "+e.Outcome)
+		}
+		require.Equal(t, []string{"maintain ok", "assemble ok", "model ok", "commitTurn ok", "background scheduled"}, got)
+		require.Zero(t, out.Spent)
+		require.Equal(t, host.Spending{Calls: 1, Input: 3, Output: 1}, h.Spent(ref("s")))
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+// lateState takes its time to save.
+type lateState struct{ host.StateStore }
+
+func (s lateState) Save(ctx context.Context, r ce.SessionRef, name string, value []byte) error {
+	<-time.After(time.Second)
+	return s.StateStore.Save(ctx, r, name, value)
 }

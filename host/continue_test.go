@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,17 +11,6 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
-
-// lineWith returns the last line of a tape that begins like this.
-func lineWith(tp *tape, prefix string) string {
-	found := ""
-	for _, line := range tp.Take() {
-		if strings.HasPrefix(line, prefix) {
-			found = line
-		}
-	}
-	return found
-}
 
 // The input of a turn that failed reaches the engine with the turn that continues it, also
 // when the program was started anew in between.
@@ -254,25 +242,31 @@ func TestContinueWithAnEmptyAssembly(t *testing.T) {
 	require.Contains(t, saidAll(m.Requests()[1].Messages), "a:one")
 }
 
-// Each hook is told of by its own name and outcome: a failing maintenance is no failing
-// delivery.
-func TestEventsNameTheHookThatFailed(t *testing.T) {
+// What an owner was given in the tool loop it is not given again, also when the program ends
+// without a word in the middle of the turn.
+func TestContinueAfterACrash(t *testing.T) {
 	t.Parallel()
-	h, _, _ := setUp(t, everyHook, func(p *probe, _ *host.Options) {
-		p.Fail("maintain", hosttest.Fine, hosttest.Failing)
-	}, hosttest.Reply("ok"), hosttest.Reply("ok"))
-	events := func() []string {
-		out, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	dir := t.TempDir()
+	var tp tape
+	start := func(steps ...hosttest.Step) *host.Host {
+		st, err := transcript.OpenDir(dir, nil)
 		require.NoError(t, err)
-		var got []string
-		for _, e := range out.Events {
-			got = append(got, e.Operation+" "+e.Engine+" "+e.Outcome)
-		}
-		return got
+		p := newProbe("alpha", ce.HookAfterTurn, &tp)
+		p.About.OwnsCompaction = true
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		return hostOver(t, st, &host.Options{
+			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.NewModel(steps...), State: host.DirState(dir),
+		})
 	}
-	require.Equal(t, []string{
-		"bootstrap alpha ok", "maintain alpha ok", "tools alpha ok", "assemble alpha ok", "model alpha ok",
-		"commitTurn alpha ok", "maintain legacy fallback",
-	}, events())
-	require.Contains(t, events(), "model legacy ok", "legacy stands in for an engine, nobody for the model")
+	tn, err := start().Begin(t.Context(), ref("s"), message.User("go"), nil)
+	require.NoError(t, err)
+	require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"))))
+	require.NoError(t, tn.Append(t.Context(), message.ToolResult("c1", "read", message.Text("data"))))
+	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[u:go | a:@c1 | r:c1=data]")
+
+	out, err := start(hosttest.Reply("done")).Run(t.Context(), ref("s"), message.Message{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "[u:go | a:@c1 | r:c1=data | a:done]", saidAll(out.Messages))
+	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[a:done]")
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -197,4 +199,42 @@ func converse(ctx context.Context, h *host.Host, id string, turns int) error {
 		}
 	}
 	return nil
+}
+
+func TestNewSessionGetsAnID(t *testing.T) {
+	t.Parallel()
+	h, _, _ := setUp(t, 0, nil, hosttest.Reply("a"), hosttest.Reply("b"))
+	out, err := h.Run(t.Context(), ce.SessionRef{}, message.User("x"), nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, out.Session.SessionID)
+	out, err = h.Run(t.Context(), out.Session, message.User("y"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "b", out.Reply.Text())
+}
+
+// Sessions that begin at once share one engine: it is resolved once.
+func TestEngineIsResolvedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := make(chan struct{}, 9)
+		reg := &ce.Registry{}
+		require.NoError(t, reg.Register("alpha", "o", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
+			made <- struct{}{}
+			<-time.After(time.Second)
+			return newProbe("alpha", 0, &tape{}), nil
+		}))
+		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok"))})
+		errs := make(chan error, 3)
+		for _, id := range []string{"a", "b", "c"} {
+			go func() {
+				_, err := h.Run(t.Context(), ref(id), message.User("x"), nil)
+				errs <- err
+			}()
+		}
+		for range 3 {
+			require.NoError(t, <-errs)
+		}
+		require.Len(t, made, 1)
+		require.NoError(t, h.Close(t.Context()))
+	})
 }

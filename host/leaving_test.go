@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,16 +17,8 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/prompt"
 	"github.com/go-contextengine/contextengine/prune"
-	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
-
-// windowOf describes every model as one with a window of n tokens and 1,000 in reserve.
-func windowOf(n int) func(context.Context, string) (host.ModelInfo, error) {
-	return func(context.Context, string) (host.ModelInfo, error) {
-		return host.ModelInfo{ID: "m", Budget: tokens.Budget{Window: n, Reserve: 1000}}, nil
-	}
-}
 
 // A passFunc is a pass with a state.
 type passFunc struct {
@@ -172,105 +162,6 @@ func TestAnswerOutlivesItsCompaction(t *testing.T) {
 		require.Equal(t, "the answer", out.Reply.Text())
 		require.Equal(t, time.Second, time.Since(start), "the compaction ran")
 		require.Contains(t, strings.Join(tp.Take(), "\n"), "afterTurn")
-		require.NoError(t, h.Close(t.Context()))
-	})
-}
-
-// Close ends turns that do nothing, also when its own context has ended.
-func TestCloseWithAnEndedContext(t *testing.T) {
-	t.Parallel()
-	st := newFaultStore(transcript.NewMemory())
-	h := hostOver(t, st, nil)
-	var turns []*host.Turn
-	for i := range 30 {
-		tn, err := h.Begin(t.Context(), ref(fmt.Sprint("s", i)), message.User("x"), nil)
-		require.NoError(t, err)
-		turns = append(turns, tn)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, h.Close(ctx))
-	for _, tn := range turns {
-		require.ErrorIs(t, tn.Append(t.Context(), message.User("y")), host.ErrTurnEnded)
-	}
-	require.Zero(t, st.live.Load(), "logs are open")
-}
-
-// A Close that gave up can be repeated, and then waits for what was left.
-func TestCloseIsRepeatable(t *testing.T) {
-	t.Parallel()
-	st := newFaultStore(transcript.NewMemory())
-	in, out := make(chan struct{}), make(chan struct{})
-	h := hostOver(t, st, &host.Options{
-		Model: hosttest.Always(hosttest.Reply("ok")), Models: windowOf(8000),
-		Passes: passes(passFunc{apply: func(ms []message.Message) []message.Message {
-			close(in)
-			<-out
-			return ms
-		}}),
-	})
-	begun := make(chan error, 1)
-	go func() {
-		_, err := h.Begin(context.WithoutCancel(t.Context()), ref("s"), message.User("x"), nil)
-		begun <- err
-	}()
-	<-in
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, h.Close(ctx), context.Canceled)
-	close(out)
-	require.NoError(t, h.Close(t.Context()))
-	require.ErrorIs(t, <-begun, ce.ErrClosed, "a turn of a closed host is none")
-	require.Zero(t, st.live.Load(), "logs are open")
-}
-
-// What a turn does ends with the host.
-func TestOperationsEndWithTheHost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProbe("alpha", ce.HookAfterTurn, &tape{})
-		p.About.OwnsCompaction = true
-		p.Fail("afterTurn", hosttest.Hanging)
-		reg := &ce.Registry{}
-		register(t, reg, p)
-		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{
-			Engine: "alpha", Deadline: ce.Deadlines{AfterTurn: time.Hour, EndOfTurn: time.Hour},
-		}})
-		tn, err := h.Begin(t.Context(), ref("s"), message.User("x"), nil)
-		require.NoError(t, err)
-		appended := make(chan error, 1)
-		go func() { appended <- tn.Append(t.Context(), message.User("y")) }()
-		synctest.Wait()
-		start := time.Now()
-		require.NoError(t, h.Close(t.Context()))
-		require.ErrorIs(t, <-appended, ce.ErrClosed)
-		require.Less(t, time.Since(start), time.Minute)
-	})
-}
-
-// A hangingState waits for the end of the context.
-type hangingState struct{}
-
-func (hangingState) Load(context.Context, ce.SessionRef, string) ([]byte, error) {
-	return nil, fs.ErrNotExist
-}
-
-func (hangingState) Save(ctx context.Context, _ ce.SessionRef, _ string, _ []byte) error {
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
-
-func (hangingState) Delete(context.Context, ce.SessionRef) error { return nil }
-
-// A state store that hangs holds the end of a turn for a moment only.
-func TestStateThatHangs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t, &host.Options{Model: hosttest.Always(hosttest.Reply("ok")), State: hangingState{}})
-		start := time.Now()
-		_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
-		require.NoError(t, err)
-		require.Less(t, time.Since(start), 10*time.Second)
 		require.NoError(t, h.Close(t.Context()))
 	})
 }

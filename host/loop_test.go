@@ -15,30 +15,6 @@ import (
 	"github.com/go-contextengine/contextengine/message"
 )
 
-func call(id, tool string) message.Block {
-	return message.ToolCall(id, tool, json.RawMessage(`{}`))
-}
-
-func readTool(text string) ce.Tool {
-	return hosttest.Tool("read", func(context.Context, json.RawMessage) ([]message.Block, error) {
-		return []message.Block{message.Text(text)}, nil
-	})
-}
-
-// setUp registers a probe, selects it and returns a host over a scripted model.
-func setUp(t *testing.T, hooks ce.HookSet, change func(*probe, *host.Options), steps ...hosttest.Step) (*host.Host, *hosttest.Model, *tape) {
-	t.Helper()
-	tp := &tape{}
-	p := newProbe("alpha", hooks, tp)
-	m := hosttest.NewModel(steps...)
-	opts := &host.Options{Registry: &ce.Registry{}, Selection: ce.Selection{Engine: "alpha"}, Model: m}
-	if change != nil {
-		change(p, opts)
-	}
-	register(t, opts.Registry, p)
-	return newHost(t, opts), m, tp
-}
-
 // An owner of compaction is given what is new during the tool loop, once, and
 // assembles anew before each request.
 func TestSpec01_15_08_ToolLoopDeliversOnce(t *testing.T) {
@@ -209,4 +185,33 @@ func TestRequestOfAnEndedTurn(t *testing.T) {
 	_, err = tn.End(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, sent, tn.Request())
+}
+
+// Results that are appended together count one by one for the guard against loops.
+func TestLoopOfParallelCalls(t *testing.T) {
+	t.Parallel()
+	h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
+		p.About.OwnsCompaction = true
+		n := 1
+		p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+			return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensBefore: 9000, TokensAfter: &n}}, nil
+		}
+	})
+	tn, err := h.Begin(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	again, err := tn.Recover(t.Context(), errTooLong)
+	require.NoError(t, err)
+	require.True(t, again)
+	require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"), call("c2", "read"), call("c3", "read"))))
+	var results []message.Message
+	for _, id := range []string{"c1", "c2", "c3"} {
+		results = append(results, message.ToolResult(id, "read", message.Text("the same")))
+	}
+	err = tn.Append(t.Context(), results...)
+	var loop *host.LoopError
+	var stored *host.StoredError
+	require.ErrorAs(t, err, &loop)
+	require.ErrorAs(t, err, &stored)
+	_, err = tn.End(t.Context(), err)
+	require.NoError(t, err)
 }

@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
@@ -75,17 +73,6 @@ func TestNoModelNoCompleter(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNewSessionGetsAnID(t *testing.T) {
-	t.Parallel()
-	h, _, _ := setUp(t, 0, nil, hosttest.Reply("a"), hosttest.Reply("b"))
-	out, err := h.Run(t.Context(), ce.SessionRef{}, message.User("x"), nil)
-	require.NoError(t, err)
-	require.NotEmpty(t, out.Session.SessionID)
-	out, err = h.Run(t.Context(), out.Session, message.User("y"), nil)
-	require.NoError(t, err)
-	require.Equal(t, "b", out.Reply.Text())
-}
-
 func TestStoredResult(t *testing.T) {
 	t.Parallel()
 	h, _, _ := setUp(t, 0, func(_ *probe, o *host.Options) {
@@ -95,65 +82,6 @@ func TestStoredResult(t *testing.T) {
 	out, err := h.Run(t.Context(), ref("s"), message.User("go"), nil)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(out.Messages[2].Text()), 3_100)
-}
-
-// C4: the numbers of the public report. The engine gets the budget of the precheck,
-// not the window.
-func TestC4_BudgetOfThePrecheck(t *testing.T) {
-	t.Parallel()
-	var got ce.CompactParams
-	h, m, _ := setUp(t, 0, func(p *probe, o *host.Options) {
-		o.Estimator = byteCount{}
-		o.Models = func(context.Context, string) (host.ModelInfo, error) {
-			return host.ModelInfo{Budget: tokens.Budget{Window: 272_000, Reserve: 50_000}}, nil
-		}
-		small := 1_000
-		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
-			got = q
-			if q.CurrentTokens <= q.TokenBudget {
-				return ce.CompactResult{OK: true, Reason: "already under target"}, nil
-			}
-			p.OnAssemble = func(ce.AssembleParams) ce.AssembleResult {
-				return ce.AssembleResult{Messages: []message.Message{}}
-			}
-			return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensAfter: &small}}, nil
-		}
-	}, hosttest.Reply("a"), hosttest.Reply("b"))
-	_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 200_000)), nil)
-	require.NoError(t, err)
-	_, err = h.Run(t.Context(), ref("s"), message.User(strings.Repeat("y", 30_656)), nil)
-	require.NoError(t, err)
-	require.Equal(t, 222_000, got.TokenBudget)
-	require.Equal(t, 230_657, got.CurrentTokens)
-	require.True(t, got.Force)
-	require.Equal(t, ce.GoalBudget, got.Goal)
-	require.LessOrEqual(t, m.Requests()[1].Estimated, 222_000)
-	check, ok := h.LastPrecheck(ref("s"))
-	require.True(t, ok)
-	require.Equal(t, "fits", check.Route)
-	require.Equal(t, 222_000, check.PromptBudget)
-	_, ok = h.LastPrecheck(ref("unknown"))
-	require.False(t, ok)
-}
-
-// What is sent for an unchanged history begins with the same bytes turn after turn.
-func TestRequestsKeepTheirPrefix(t *testing.T) {
-	t.Parallel()
-	h, m, _ := setUp(t, 0, func(_ *probe, o *host.Options) {
-		o.Tools = []ce.Tool{readTool("data")}
-	}, hosttest.Calls(call("c1", "read")), hosttest.Reply("a"), hosttest.Reply("b"))
-	for _, text := range []string{"one", "two"} {
-		_, err := h.Run(t.Context(), ref("s"), message.User(text), nil)
-		require.NoError(t, err)
-	}
-	var before string
-	for _, r := range m.Requests() {
-		raw, err := json.Marshal(r.Messages)
-		require.NoError(t, err)
-		now := strings.TrimSuffix(string(raw), "]")
-		require.True(t, strings.HasPrefix(now, before), "%s\n%s", before, now)
-		before = now
-	}
 }
 
 // An answer that broke off is no answer to an engine.
@@ -175,4 +103,23 @@ func TestCompleterTellsOfBrokenOffAnswers(t *testing.T) {
 	_, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, got, "broke off (error): 500")
+}
+
+// An answer that broke off fails the turn, and its usage says nothing of the context.
+func TestBrokenOffAnswers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, &host.Options{Model: hosttest.NewModel(
+		hosttest.ReplyUsing("whole", &message.Usage{Input: 10, Total: 20}),
+		func(context.Context, host.Request) (message.Message, error) {
+			m := message.Assistant(message.Text("half"))
+			m.StopReason, m.ErrorMessage, m.Usage = message.StopError, "overloaded", &message.Usage{Input: 70, Total: 77}
+			return m, nil
+		},
+	)})
+	_, err := h.Run(t.Context(), ref("s"), message.User("one"), nil)
+	require.NoError(t, err)
+	out, err := h.Run(t.Context(), ref("s"), message.User("two"), nil)
+	require.ErrorContains(t, err, "overloaded")
+	require.Equal(t, "half", out.Reply.Text())
+	require.Equal(t, 20, h.Status(ref("s")).Used)
 }

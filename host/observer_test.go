@@ -131,69 +131,52 @@ func TestEventsClassifyFailures(t *testing.T) {
 	})
 }
 
-// What was learnt of the estimate outlives the program, and budgets follow it.
-func TestCalibrationSurvivesARestart(t *testing.T) {
+// Each hook is told of by its own name and outcome: a failing maintenance is no failing
+// delivery.
+func TestEventsNameTheHookThatFailed(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	open := func(state host.StateStore) (*host.Host, *[]int) {
-		budgets := &[]int{}
-		h, _, _ := setUp(t, 0, func(p *probe, o *host.Options) {
-			o.Estimator, o.Models, o.State = byteCount{}, oneModel(10_000), state
-			p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
-				*budgets = append(*budgets, q.TokenBudget)
-				return ce.AssembleResult{Messages: q.Messages}
-			}
-		}, hosttest.ReplyUsing("a", &message.Usage{Input: 2_000}), hosttest.Reply("b"))
-		return h, budgets
+	h, _, _ := setUp(t, everyHook, func(p *probe, _ *host.Options) {
+		p.Fail("maintain", hosttest.Fine, hosttest.Failing)
+	}, hosttest.Reply("ok"), hosttest.Reply("ok"))
+	events := func() []string {
+		out, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		var got []string
+		for _, e := range out.Events {
+			got = append(got, e.Operation+" "+e.Engine+" "+e.Outcome)
+		}
+		return got
 	}
-	h, budgets := open(host.DirState(dir))
-	_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 1_000)), nil)
-	require.NoError(t, err)
-	require.NoError(t, h.EndSession(t.Context(), ref("s"), ce.BoundaryDeleted, ce.SessionRef{}))
-	require.Equal(t, []int{9_000}, *budgets)
-
-	h, budgets = open(host.DirState(dir))
-	_, err = h.Run(t.Context(), ref("t"), message.User("x"), nil)
-	require.NoError(t, err)
-	require.Equal(t, []int{4_999}, *budgets, "the provider counts two for one")
-
-	h, budgets = open(brokenState{})
-	_, err = h.Run(t.Context(), ref("t"), message.User("x"), nil)
-	require.NoError(t, err, "a calibration that cannot be kept is learnt again")
-	require.Equal(t, []int{9_999}, *budgets)
+	require.Equal(t, []string{
+		"bootstrap alpha ok", "maintain alpha ok", "tools alpha ok", "assemble alpha ok", "model alpha ok",
+		"commitTurn alpha ok", "maintain legacy fallback",
+	}, events())
+	require.Contains(t, events(), "model legacy ok", "legacy stands in for an engine, nobody for the model")
 }
 
-func oneModel(window int) func(context.Context, string) (host.ModelInfo, error) {
-	return func(context.Context, string) (host.ModelInfo, error) {
-		m := host.ModelInfo{Provider: "p", ID: "m"}
-		m.Budget.Window, m.Budget.MinPrompt = window, 1
-		return m, nil
-	}
-}
-
-// brokenState is a state store that fails.
-type brokenState struct{}
-
-func (brokenState) Load(context.Context, ce.SessionRef, string) ([]byte, error) { return nil, errDisk }
-func (brokenState) Save(context.Context, ce.SessionRef, string, []byte) error   { return errDisk }
-func (brokenState) Delete(context.Context, ce.SessionRef) error                 { return errDisk }
-
-// What a host knows of sessions that it no longer keeps at hand is in the state store.
-func TestSessionsAreUnloadedAndRecalled(t *testing.T) {
+// An owner of compaction that delegates is told of once.
+func TestEventsOfAnOwnerThatDelegates(t *testing.T) {
 	t.Parallel()
-	h := hostOver(t, transcript.NewMemory(), &host.Options{
-		Model: hosttest.Always(hosttest.ReplyUsing("ok", &message.Usage{Input: 123, Output: 1, Total: 124})),
+	var tp tape
+	st := transcript.NewMemory()
+	p := newProbe("alpha", 0, &tp)
+	p.About.OwnsCompaction = true
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	seen := map[string]int{}
+	h := hostOver(t, st, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok")),
+		Compactor: &hosttest.Compactor{Store: st, Tape: &tp, Keep: 1},
+		Observer:  observerFunc(func(e host.Event) { seen[e.Operation]++ }),
 	})
-	names := []string{"first"}
-	for i := range 40 {
-		names = append(names, strings.Repeat("s", i+1))
-	}
-	for _, name := range names {
-		_, err := h.Run(t.Context(), ref(name), message.User("hi"), nil)
+	for range 3 {
+		_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("a long story ", 50)), nil)
 		require.NoError(t, err)
 	}
-	out, err := h.Run(t.Context(), ref("first"), message.User("again"), nil)
+	r, err := h.Compact(t.Context(), ref("s"), "")
 	require.NoError(t, err)
-	require.Equal(t, "ok", out.Reply.Text())
-	require.Equal(t, 124, h.Status(ref("first")).Used)
+	require.True(t, r.Compacted, r.Detail)
+	require.Equal(t, 1, seen[host.OpBeforeCompaction])
+	require.Equal(t, 1, seen[host.OpAfterCompaction])
+	require.Equal(t, 1, seen[host.OpCompact])
 }

@@ -2,8 +2,10 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,4 +151,32 @@ func TestListBeforeAssemblyCountsWhole(t *testing.T) {
 	require.Len(t, asked, 1)
 	require.Equal(t, check.Estimated, asked[0].CurrentTokens)
 	require.EqualValues(t, ce.CodeContextOverflow, *asked[0].Settings.Diagnostics.DegradedReason)
+}
+
+// The request of an owner that could not assemble is judged: it is the transcript.
+func TestOwnerThatCouldNotAssembleIsChecked(t *testing.T) {
+	t.Parallel()
+	var compactions atomic.Int32
+	p := newProbe("alpha", 0, &tape{})
+	p.About.OwnsCompaction = true
+	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
+		compactions.Add(1)
+		return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
+	}
+	asks := &asking{probe: p, before: func(ce.AssembleParams) bool { return true }}
+	reg := &ce.Registry{}
+	require.NoError(t, reg.Register("alpha", "test", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return asks, nil }))
+	h := newHost(t, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Estimator: byteCount{}, Models: windowOf(8000),
+		Model: hosttest.Always(func(_ context.Context, r host.Request) (message.Message, error) {
+			if r.Caller != "" {
+				return message.Message{}, errors.New("overloaded")
+			}
+			return message.Assistant(message.Text("ok")), nil
+		}),
+	})
+	out, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 7500)), nil)
+	require.NoError(t, err)
+	require.Equal(t, "alpha", out.Engine.Answering, "the host's failure is not the engine's")
+	require.EqualValues(t, 1, compactions.Load())
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/compact"
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
@@ -75,14 +74,6 @@ func TestEnginesAreToldOfTheRun(t *testing.T) {
 	require.Equal(t, ce.GoalThreshold, compacted.Goal)
 }
 
-// The built-in compaction is configured by its own options; what they leave out is the
-// host's.
-func TestCompactionOptions(t *testing.T) {
-	t.Parallel()
-	_, err := host.New(transcript.NewMemory(), &host.Options{Compaction: &compact.Options{Mode: "sideways"}})
-	require.Error(t, err)
-}
-
 // What Begin cannot take is refused before anything is stored, in words that name the session
 // where it has a name.
 func TestInputsThatAreNone(t *testing.T) {
@@ -110,4 +101,60 @@ func TestInputsThatAreNone(t *testing.T) {
 	require.NoError(t, small.Close(t.Context()))
 	_, err = small.Begin(t.Context(), ref("s"), message.User("x"), nil)
 	require.EqualError(t, err, "the host is closed")
+}
+
+// Engines are told what the provider counted for the last call, and when its cache was last
+// touched; after a compaction the former is unknown.
+func TestEnginesAreToldOfTheCache(t *testing.T) {
+	t.Parallel()
+	var told []*ce.PromptCacheInfo
+	p := &cacheReader{probe: newProbe("alpha", ce.HookAfterTurn, &tape{}), told: &told}
+	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) { return shrunk(1) }
+	reg := &ce.Registry{}
+	require.NoError(t, reg.Register("alpha", "o", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) { return p, nil }))
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	h := newHost(t, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Now: func() time.Time { return now },
+		Model: hosttest.NewModel(
+			hosttest.ReplyUsing("a", &message.Usage{Input: 5, CacheRead: 70, Total: 76, Output: 1}),
+			hosttest.ReplyUsing("b", &message.Usage{Input: 80, Total: 81, Output: 1}), hosttest.Reply("c"),
+		),
+	})
+	for range 2 {
+		_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		now = now.Add(time.Hour)
+	}
+	_, err := h.Compact(t.Context(), ref("s"), "")
+	require.NoError(t, err)
+	_, err = h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	touched := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first, second := told[1].LastCall, told[3].LastCall
+	require.Equal(t, 70, first.CacheRead)
+	require.Equal(t, 80, second.Input)
+	require.Equal(t, []*ce.PromptCacheInfo{
+		nil,
+		{LastCall: first, LastTouchAt: touched}, // assemble and afterTurn of each turn
+		{LastCall: first, LastTouchAt: touched},
+		{LastCall: second, LastTouchAt: touched},
+		{LastTouchAt: touched},
+		{LastTouchAt: touched},
+	}, told)
+}
+
+// A cacheReader keeps what it is told of the cache.
+type cacheReader struct {
+	*probe
+	told *[]*ce.PromptCacheInfo
+}
+
+func (c *cacheReader) Assemble(ctx context.Context, q ce.AssembleParams) (ce.AssembleResult, error) {
+	*c.told = append(*c.told, q.Runtime.PromptCache)
+	return c.probe.Assemble(ctx, q)
+}
+
+func (c *cacheReader) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error {
+	*c.told = append(*c.told, q.Runtime.PromptCache)
+	return c.probe.AfterTurn(ctx, q)
 }

@@ -17,10 +17,6 @@ import (
 
 var errRefused = errors.New("prompt is too long: 12000 tokens > 10000 maximum")
 
-func shrunk(to int) (ce.CompactResult, error) {
-	return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{TokensAfter: &to}}, nil
-}
-
 // The recovery loop: what the engine is asked, how often, and what counts.
 func TestSpec01_15_10_OverflowLoop(t *testing.T) {
 	t.Parallel()

@@ -2,10 +2,14 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/stretchr/testify/require"
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/host"
@@ -114,4 +118,37 @@ func anyMessage(t *rapid.T, label string) message.Message {
 		return message.Assistant(message.Text("yes"))
 	}
 	return message.User("hello")
+}
+
+// The host's context stays in front of the input when the user says more.
+func TestContextStaysInFrontOfTheInput(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, nil)
+	tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), &host.TurnOptions{Context: []message.Message{message.User("noon")}})
+	require.NoError(t, err)
+	require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"))))
+	require.NoError(t, tn.Append(t.Context(), message.ToolResult("c1", "read", message.Text("d")), message.User("more")))
+	require.Equal(t, "[u:noon | u:one | a:@c1 | r:c1=d | u:more]", saidAll(tn.Request().Messages))
+	_, err = tn.End(t.Context(), nil)
+	require.NoError(t, err)
+}
+
+// What is sent for an unchanged history begins with the same bytes turn after turn.
+func TestRequestsKeepTheirPrefix(t *testing.T) {
+	t.Parallel()
+	h, m, _ := setUp(t, 0, func(_ *probe, o *host.Options) {
+		o.Tools = []ce.Tool{readTool("data")}
+	}, hosttest.Calls(call("c1", "read")), hosttest.Reply("a"), hosttest.Reply("b"))
+	for _, text := range []string{"one", "two"} {
+		_, err := h.Run(t.Context(), ref("s"), message.User(text), nil)
+		require.NoError(t, err)
+	}
+	var before string
+	for _, r := range m.Requests() {
+		raw, err := json.Marshal(r.Messages)
+		require.NoError(t, err)
+		now := strings.TrimSuffix(string(raw), "]")
+		require.True(t, strings.HasPrefix(now, before), "%s\n%s", before, now)
+		before = now
+	}
 }

@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -171,3 +173,75 @@ func TestStatefulPassesAreKeptPerSession(t *testing.T) {
 	require.NoError(t, h.Close(t.Context()))
 	require.EqualValues(t, 3, made[2].observed)
 }
+
+// A session's state is read once.
+func TestStateIsReadOnce(t *testing.T) {
+	t.Parallel()
+	st := countingState{host.DirState(t.TempDir()), map[string]int{}}
+	h := newHost(t, &host.Options{Model: hosttest.Always(hosttest.Reply("ok")), State: st})
+	for range 3 {
+		_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		h.Status(ref("s"))
+	}
+	require.Equal(t, 1, st.loads["status"])
+	require.Equal(t, 1, st.loads["calibration"])
+}
+
+// What a host knows of sessions that it no longer keeps at hand is in the state store.
+func TestSessionsAreUnloadedAndRecalled(t *testing.T) {
+	t.Parallel()
+	h := hostOver(t, transcript.NewMemory(), &host.Options{
+		Model: hosttest.Always(hosttest.ReplyUsing("ok", &message.Usage{Input: 123, Output: 1, Total: 124})),
+	})
+	names := []string{"first"}
+	for i := range 40 {
+		names = append(names, strings.Repeat("s", i+1))
+	}
+	for _, name := range names {
+		_, err := h.Run(t.Context(), ref(name), message.User("hi"), nil)
+		require.NoError(t, err)
+	}
+	out, err := h.Run(t.Context(), ref("first"), message.User("again"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "ok", out.Reply.Text())
+	require.Equal(t, 124, h.Status(ref("first")).Used)
+}
+
+// A state store that hangs holds the end of a turn for a moment only.
+func TestStateThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, &host.Options{Model: hosttest.Always(hosttest.Reply("ok")), State: hangingState{}})
+		start := time.Now()
+		_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 10*time.Second)
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+// countingState counts what is read.
+type countingState struct {
+	host.StateStore
+	loads map[string]int
+}
+
+func (c countingState) Load(ctx context.Context, r ce.SessionRef, name string) ([]byte, error) {
+	c.loads[name]++
+	return c.StateStore.Load(ctx, r, name)
+}
+
+// A hangingState waits for the end of the context.
+type hangingState struct{}
+
+func (hangingState) Load(context.Context, ce.SessionRef, string) ([]byte, error) {
+	return nil, fs.ErrNotExist
+}
+
+func (hangingState) Save(ctx context.Context, _ ce.SessionRef, _ string, _ []byte) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (hangingState) Delete(context.Context, ce.SessionRef) error { return nil }

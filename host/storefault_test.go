@@ -18,8 +18,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-var errDisk = errors.New("disk")
-
 // faultStore fails operations by name, from a given call on, and counts open logs.
 type faultStore struct {
 	transcript.Store
@@ -101,15 +99,6 @@ func (l *faultLog) Append(ctx context.Context, es ...transcript.Entry) ([]transc
 func (l *faultLog) Close() error {
 	l.once.Do(func() { l.store.live.Add(-1) })
 	return errors.Join(l.Log.Close(), l.store.hit("close"))
-}
-
-// hostOver is a host over a store that the test closes itself, or never.
-func hostOver(t *testing.T, st transcript.Store, opts *host.Options) *host.Host {
-	t.Helper()
-	h, err := host.New(st, opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = h.Close(context.WithoutCancel(t.Context())) })
-	return h
 }
 
 // Whatever the store fails at, the session is free for the next turn, and no log stays

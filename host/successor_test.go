@@ -18,32 +18,6 @@ import (
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
-type compactFunc = func(context.Context, ce.CompactParams) (ce.CompactResult, error)
-
-// movesTo claims that a compaction moved the session.
-func movesTo(id string) compactFunc {
-	return func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
-		n := 1
-		return ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{SessionID: id, TokensBefore: 9000, TokensAfter: &n}}, nil
-	}
-}
-
-// rotatesTo moves the session.
-func rotatesTo(st transcript.Store, id string) compactFunc {
-	return func(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
-		log, err := st.Rotate(ctx, q.SessionID, transcript.Header{ID: id, Boundary: "rotated"})
-		if err != nil {
-			return ce.CompactResult{}, err
-		}
-		if err := log.Close(); err != nil {
-			return ce.CompactResult{}, err
-		}
-		return movesTo(id)(ctx, q)
-	}
-}
-
-var errTooLong = errors.New("prompt is too long: 9000 tokens > 8000 maximum")
-
 // The passes go with a session that moves in the middle of a turn.
 func TestPassesAfterARotation(t *testing.T) {
 	t.Parallel()
@@ -200,83 +174,6 @@ func TestNewIDIsClaimed(t *testing.T) {
 		require.NoError(t, <-done)
 		require.NoError(t, h.Close(t.Context()))
 	})
-}
-
-// A manual compaction counts by what an owner of compaction would send, where it tells no
-// numbers and leaves the log alone.
-func TestManualCompactionOfAWindowingOwner(t *testing.T) {
-	t.Parallel()
-	p := newProbe("alpha", 0, &tape{})
-	p.About.OwnsCompaction = true
-	tail := 8
-	p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
-		return ce.AssembleResult{Messages: message.Tail(q.Messages, tail)}
-	}
-	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
-		tail = max(tail/2, 2)
-		return ce.CompactResult{OK: true, Compacted: true}, nil
-	}
-	reg := &ce.Registry{}
-	register(t, reg, p)
-	h := newHost(t, &host.Options{
-		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Estimator: byteCount{},
-		Model: hosttest.Always(hosttest.ReplyUsing("0123456789", &message.Usage{Input: 100, Total: 5000})),
-	})
-	for range 5 {
-		_, err := h.Run(t.Context(), ref("s"), message.User("0123456789"), nil)
-		require.NoError(t, err)
-	}
-	for _, want := range []struct {
-		compacted     bool
-		before, after int
-	}{{true, 80, 40}, {true, 40, 20}, {false, 20, 20}} {
-		r, err := h.Compact(t.Context(), ref("s"), "")
-		require.NoError(t, err)
-		require.Equal(t, want.compacted, r.Compacted, "%s: %s", r.Reason, r.Detail)
-		require.Equal(t, want.before, r.Result.TokensBefore)
-		require.Equal(t, want.after, *r.Result.TokensAfter)
-	}
-}
-
-// The host's context is part of the budget: an engine that fills what it is told overflows
-// nothing.
-func TestContextIsPartOfTheBudget(t *testing.T) {
-	t.Parallel()
-	compactions := 0
-	p := newProbe("alpha", 0, &tape{})
-	p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) {
-		compactions++
-		return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
-	}
-	p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
-		left, cut := q.TokenBudget, len(q.Messages)
-		for ; cut > 0; cut-- {
-			if left -= (byteCount{}).Message(q.Messages[cut-1]); left < 0 {
-				break
-			}
-		}
-		return ce.AssembleResult{Messages: q.Messages[cut:], EstimatedTokens: q.TokenBudget - max(left, 0)}
-	}
-	reg := &ce.Registry{}
-	register(t, reg, p)
-	h := newHost(t, &host.Options{
-		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Estimator: byteCount{},
-		Model: hosttest.Always(hosttest.Reply("ok")), Models: windowOf(8000),
-	})
-	for range 20 {
-		_, err := h.Run(t.Context(), ref("s"), message.User(strings.Repeat("x", 500)), nil)
-		require.NoError(t, err)
-	}
-	compactions = 0
-	_, err := h.Run(t.Context(), ref("s"), message.User("x"), &host.TurnOptions{
-		Context: []message.Message{message.User(strings.Repeat("y", 1000))},
-	})
-	require.NoError(t, err)
-	require.Zero(t, compactions)
-	check, ok := h.LastPrecheck(ref("s"))
-	require.True(t, ok)
-	require.Equal(t, "fits", check.Route)
-	require.GreaterOrEqual(t, check.EngineEstimate, 1001, "the context counts")
 }
 
 // A successor may have another history altogether: that is what the turn goes on with.

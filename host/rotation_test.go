@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -167,103 +166,4 @@ func TestMaintenanceOfTheSuccessorIsWaitedFor(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The engine hears of a session's end after the open turn.
-func TestEndSessionWaitsForTheTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var tp tape
-		reg := &ce.Registry{}
-		register(t, reg, newProbe("alpha", ce.HookAfterTurn|ce.HookSessionEnded, &tp))
-		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}})
-		tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), nil)
-		require.NoError(t, err)
-		ended := make(chan error, 1)
-		go func() { ended <- h.EndSession(t.Context(), ref("s"), ce.BoundaryReset, ref("s2")) }()
-		synctest.Wait()
-		require.Empty(t, ended)
-		_, err = tn.End(t.Context(), nil)
-		require.NoError(t, err)
-		require.NoError(t, <-ended)
-		require.Equal(t, []string{
-			`alpha assemble [] prompt="one" budget=0 tools=unknown`,
-			"alpha afterTurn [u:one] new=[u:one] budget=0",
-			"alpha sessionEnded s reset s2",
-		}, tp.Take())
-		require.NoError(t, h.Close(t.Context()))
-	})
-}
-
-// Who gives up waiting for a session's id gives its key back.
-func TestKeyIsGivenBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t, &host.Options{Model: hosttest.Always(hosttest.Reply("ok"))})
-		tn, err := h.Begin(t.Context(), ref("s"), message.User("one"), nil)
-		require.NoError(t, err)
-		soon, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = h.Begin(soon, ce.SessionRef{SessionID: "s", SessionKey: "k"}, message.User("two"), nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		_, err = h.Run(t.Context(), ce.SessionRef{SessionID: "other", SessionKey: "k"}, message.User("three"), nil)
-		require.NoError(t, err)
-		_, err = tn.End(t.Context(), errors.New("enough"))
-		require.NoError(t, err)
-		require.NoError(t, h.Close(t.Context()))
-	})
-}
-
-// A turn that leaves after Close gave up on it keeps no log at hand.
-func TestNoLogIsKeptAfterClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		st := newFaultStore(transcript.NewMemory())
-		p := newProbe("alpha", ce.HookAfterTurn, &tape{})
-		p.Fail("afterTurn", func(context.Context) error {
-			<-time.After(time.Second)
-			return nil
-		})
-		reg := &ce.Registry{}
-		register(t, reg, p)
-		h := hostOver(t, st, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok"))})
-		done := make(chan error, 1)
-		go func() {
-			_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
-			done <- err
-		}()
-		synctest.Wait()
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, h.Close(ended), context.Canceled)
-		require.NoError(t, <-done)
-		require.Zero(t, st.live.Load(), "logs are open")
-	})
-}
-
-// Sessions that begin at once share one engine: it is resolved once.
-func TestEngineIsResolvedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		made := make(chan struct{}, 9)
-		reg := &ce.Registry{}
-		require.NoError(t, reg.Register("alpha", "o", func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
-			made <- struct{}{}
-			<-time.After(time.Second)
-			return newProbe("alpha", 0, &tape{}), nil
-		}))
-		h := newHost(t, &host.Options{Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok"))})
-		errs := make(chan error, 3)
-		for _, id := range []string{"a", "b", "c"} {
-			go func() {
-				_, err := h.Run(t.Context(), ref(id), message.User("x"), nil)
-				errs <- err
-			}()
-		}
-		for range 3 {
-			require.NoError(t, <-errs)
-		}
-		require.Len(t, made, 1)
-		require.NoError(t, h.Close(t.Context()))
-	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/host/hosttest"
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
 )
 
@@ -106,48 +105,6 @@ func TestPartialDeadlines(t *testing.T) {
 	})
 }
 
-// A compaction by hand is for the model that the session is run with.
-func TestCompactUsesTheSessionsModel(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	windows := map[string]int{"": 100000, "small": 8000}
-	var budget int
-	start := func() *host.Host {
-		st, err := transcript.OpenDir(dir, nil)
-		require.NoError(t, err)
-		p := newProbe("alpha", 0, &tape{})
-		p.OnCompact = func(_ context.Context, q ce.CompactParams) (ce.CompactResult, error) {
-			budget = q.TokenBudget
-			return ce.CompactResult{OK: true, Reason: ce.ReasonNothingToCompact}, nil
-		}
-		reg := &ce.Registry{}
-		register(t, reg, p)
-		return hostOver(t, st, &host.Options{
-			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, State: host.DirState(dir), Model: hosttest.Always(hosttest.Reply("ok")),
-			Models: func(_ context.Context, name string) (host.ModelInfo, error) {
-				return host.ModelInfo{ID: name, Budget: tokens.Budget{Window: windows[name]}}, nil
-			},
-		})
-	}
-	h := start()
-	_, err := h.Run(t.Context(), ref("s"), message.User("x"), &host.TurnOptions{Model: "small"})
-	require.NoError(t, err)
-	for range 2 {
-		budget = 0
-		_, err = h.Compact(t.Context(), ref("s"), "")
-		require.NoError(t, err)
-		require.LessOrEqual(t, budget, 8000)
-		require.NotZero(t, budget)
-		require.NoError(t, h.Close(t.Context()))
-		h = start()
-	}
-	_, err = h.Run(t.Context(), ref("s"), message.User("x"), nil)
-	require.NoError(t, err)
-	_, err = h.Compact(t.Context(), ref("s"), "")
-	require.NoError(t, err)
-	require.Greater(t, budget, 50000, "the last turn had the default model")
-}
-
 // What contradicts itself is told before anything happens.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
@@ -197,4 +154,73 @@ func TestAppendTellsWhatIsStored(t *testing.T) {
 	require.ErrorIs(t, err, hosttest.ErrFault)
 	out, _ := tn.End(t.Context(), err)
 	require.Equal(t, "[u:x | u:kept]", saidAll(out.Messages))
+}
+
+// Status of a session that is not kept at hand is what the state store has by now.
+func TestStatusOfAnUnloadedSession(t *testing.T) {
+	t.Parallel()
+	dir, st := t.TempDir(), transcript.NewMemory()
+	start := func(total int) *host.Host {
+		return hostOver(t, st, &host.Options{
+			State: host.DirState(dir), Model: hosttest.Always(hosttest.ReplyUsing("ok", &message.Usage{Input: total, Total: total})),
+		})
+	}
+	h := start(100)
+	for _, id := range append([]string{"s"}, manyNames(40)...) {
+		_, err := h.Run(t.Context(), ref(id), message.User("x"), nil)
+		require.NoError(t, err)
+	}
+	_, err := start(200).Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, h.Status(ref("s")).Used)
+}
+
+// A manual compaction is part of how a session stands after a restart.
+func TestManualCompactionIsRemembered(t *testing.T) {
+	t.Parallel()
+	st, dir := transcript.NewMemory(), t.TempDir()
+	start := func() *host.Host {
+		p := newProbe("alpha", 0, &tape{})
+		p.OnCompact = func(context.Context, ce.CompactParams) (ce.CompactResult, error) { return shrunk(0) }
+		reg := &ce.Registry{}
+		register(t, reg, p)
+		return hostOver(t, st, &host.Options{
+			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.Always(hosttest.Reply("ok")), State: host.DirState(dir),
+		})
+	}
+	h := start()
+	_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+	require.NoError(t, err)
+	res, err := h.Compact(t.Context(), ref("s"), "")
+	require.NoError(t, err)
+	require.True(t, res.Compacted)
+	require.Equal(t, 1, start().Status(ref("s")).Compactions)
+}
+
+// A state store that hangs holds Status for a moment only.
+func TestStatusDoesNotHang(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, &host.Options{State: slowToLoad{}})
+		start := time.Now()
+		require.Zero(t, h.Status(ref("s")).Used)
+		require.Less(t, time.Since(start), 10*time.Second)
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
+func manyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = string(rune('a'+i%26)) + string(rune('a'+i/26))
+	}
+	return names
+}
+
+// slowToLoad waits for the end of the context.
+type slowToLoad struct{ hangingState }
+
+func (slowToLoad) Load(ctx context.Context, _ ce.SessionRef, _ string) ([]byte, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }
