@@ -152,6 +152,12 @@ const thinkingRoom = 2_048
 const purpose = "compaction"
 
 // WithCompleter returns a summariser over the host's model.
+//
+// Errors of the types of this package are taken as they are, see [Summarizer]. Of others
+// the text tells whether the request was too large, see [IsContextOverflow], and else the
+// HTTP status, where the error or one that it wraps has a method StatusCode() int: 401 and
+// 403 make an AuthError of it, 402 ErrSpendLimited, 413 a TooLargeError and 429 a
+// RateLimitError, whose pause is that of a method RetryAfter() time.Duration.
 func WithCompleter(c ce.Completer) Summarizer { return WithModel(c, Model{}) }
 
 // WithModel is WithCompleter for a certain model: m.Name is asked for, and its limits

@@ -233,6 +233,7 @@ type Model interface {
 	//     *compact.TooLargeError is one whatever its text.
 	//   - The host sends again what was too large or timed out, once it is smaller. All
 	//     else, such as waiting for a rate limit to pass, is the model's own affair.
+	//   - The built-in compaction knows more kinds of errors, see [compact.WithCompleter].
 	//   - When ctx ends, the error is the context's or wraps it.
 	Complete(ctx context.Context, r Request) (message.Message, error)
 }
