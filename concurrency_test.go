@@ -73,30 +73,6 @@ func TestRegistryUnderRacingChanges(t *testing.T) {
 	wg.Wait()
 }
 
-type safeHealth struct {
-	mu   sync.Mutex
-	held map[string]ce.Quarantine
-}
-
-func (s *safeHealth) Put(_ context.Context, q ce.Quarantine) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil {
-		s.held = map[string]ce.Quarantine{}
-	}
-	s.held[q.EngineID] = q
-	return nil
-}
-
-func (s *safeHealth) List(context.Context) ([]ce.Quarantine, error) { return nil, nil }
-
-func (s *safeHealth) Clear(_ context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.held, id)
-	return nil
-}
-
 func TestStrictNeverFallsBackWhileItIsCleared(t *testing.T) {
 	r, f := newRegistry(), newFake(allHooks)
 	h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})

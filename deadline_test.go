@@ -262,29 +262,6 @@ func TestDefaultDeadlines(t *testing.T) {
 	require.Equal(t, 10*time.Second, d.Close)
 }
 
-func TestLateSubagentPreparationIsRolledBack(t *testing.T) {
-	for _, after := range []time.Duration{time.Second + unwindGraceInTests/2, 5 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			r, f := newRegistry(), newFake(allHooks)
-			undone := 0
-			f.undo = func(context.Context) error { undone++; return nil }
-			f.on = func(_ context.Context, op string, _ any) error {
-				if op == "prepareSubagentSpawn" {
-					time.Sleep(after)
-				}
-				return nil
-			}
-			h := resolve(t, r, f, ce.Selection{Deadline: everyDeadline(time.Second)})
-			_, err := callHook(t.Context(), h, "prepareSubagentSpawn")
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			time.Sleep(10 * time.Second)
-			synctest.Wait()
-			require.Equal(t, 1, undone)
-			require.NoError(t, h.Close())
-		})
-	}
-}
-
 func TestWedgeIsKeyedByWhatTheHostSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

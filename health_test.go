@@ -3,6 +3,7 @@ package contextengine_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +187,28 @@ func TestSpec01_15_17_MirrorEndsWithWhatIsTrue(t *testing.T) {
 	require.Contains(t, store.held, "x")
 	r.UnregisterOwner("plugin:x")
 	require.Empty(t, store.held)
+}
+
+type safeHealth struct {
+	mu   sync.Mutex
+	held map[string]ce.Quarantine
+}
+
+func (s *safeHealth) Put(_ context.Context, q ce.Quarantine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[string]ce.Quarantine{}
+	}
+	s.held[q.EngineID] = q
+	return nil
+}
+
+func (s *safeHealth) List(context.Context) ([]ce.Quarantine, error) { return nil, nil }
+
+func (s *safeHealth) Clear(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+	return nil
 }

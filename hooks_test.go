@@ -2,8 +2,6 @@ package contextengine_test
 
 import (
 	"context"
-	"errors"
-	"iter"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 
 	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/message"
-	"github.com/go-contextengine/contextengine/transcript"
 )
 
 func TestHooksOf(t *testing.T) {
@@ -134,158 +131,6 @@ func TestTotalFunctionsOnABareEngine(t *testing.T) {
 	require.ErrorIs(t, ce.Close(f), errBoom)
 }
 
-// reader is a transcript that fails on request.
-type reader struct {
-	rows   []transcript.Entry
-	err    error
-	panics bool
-}
-
-func (reader) Header() transcript.Header      { return transcript.Header{ID: "s"} }
-func (reader) Problems() []transcript.Problem { return nil }
-
-func (r reader) Branch(context.Context) iter.Seq2[transcript.Entry, error] {
-	return func(yield func(transcript.Entry, error) bool) {
-		for _, e := range r.rows {
-			if !yield(e, nil) {
-				return
-			}
-		}
-		if r.panics {
-			panic(errBoom)
-		}
-		if r.err != nil {
-			yield(transcript.Entry{}, r.err)
-		}
-	}
-}
-
-func (r reader) Entries(ctx context.Context) iter.Seq2[transcript.Entry, error] { return r.Branch(ctx) }
-
-func (r reader) View(context.Context) (transcript.View, error) {
-	if r.panics {
-		panic(errBoom)
-	}
-	return transcript.View{}, r.err
-}
-
-func TestLendReader(t *testing.T) {
-	require.Nil(t, ce.LendReader(nil))
-	rows := []transcript.Entry{{ID: "a"}, {ID: "b"}}
-	for _, src := range []reader{{rows: rows, err: errBoom}, {rows: rows, panics: true}} {
-		lent := ce.LendReader(ce.LendReader(src))
-		require.Equal(t, "s", lent.Header().ID)
-		_, err := lent.View(t.Context())
-		var he *ce.HostError
-		require.ErrorAs(t, err, &he)
-		require.ErrorIs(t, err, errBoom)
-		for _, seq := range []iter.Seq2[transcript.Entry, error]{lent.Branch(t.Context()), lent.Entries(t.Context())} {
-			var ids []string
-			var last error
-			for e, err := range seq {
-				if last = err; err == nil {
-					ids = append(ids, e.ID)
-				}
-			}
-			require.Equal(t, []string{"a", "b"}, ids)
-			require.ErrorAs(t, last, &he)
-			for range seq {
-				break
-			}
-		}
-	}
-	require.PanicsWithError(t, "boom", func() {
-		for range ce.LendReader(reader{rows: rows}).Branch(t.Context()) {
-			panic(errBoom)
-		}
-	}, "a panic of the loop body is the engine's")
-	_, isLog := ce.LendReader(struct{ transcript.Log }{}).(transcript.Log)
-	require.False(t, isLog, "what is lent cannot be written")
-}
-
-type section []string
-
-func (s section) Lines(tools []string, mode ce.CitationsMode) ([]string, error) {
-	if mode == ce.CitationsOff {
-		return nil, errBoom
-	}
-	return append(s, tools...), nil
-}
-
-func TestSpec01_15_16_MemoryHelper(t *testing.T) {
-	text, err := ce.BuildMemorySystemPromptAddition(nil, nil, "")
-	require.NoError(t, err)
-	require.Empty(t, text)
-	rt := ce.LendRuntime(ce.RuntimeContext{Memory: section{"  # Memory \t", "\r\n", " keep \r", "in:  "}})
-	text, err = ce.BuildMemorySystemPromptAddition(rt, []string{"search", " "}, ce.CitationsAuto)
-	require.NoError(t, err)
-	require.Equal(t, "# Memory\n\n\n keep\nin:\nsearch", text)
-	lines, err := ce.BuildActiveMemoryPromptSection(rt, nil, "")
-	require.NoError(t, err)
-	require.Len(t, lines, 4)
-	_, err = ce.BuildMemorySystemPromptAddition(&ce.RuntimeContext{Memory: section{}}, nil, ce.CitationsOff)
-	var he *ce.HostError
-	require.ErrorAs(t, err, &he)
-	text, err = ce.BuildMemorySystemPromptAddition(&ce.RuntimeContext{Memory: section{" ", "\t"}}, nil, "")
-	require.NoError(t, err)
-	require.Empty(t, text)
-}
-
-// compactor records what it is given.
-type compactor struct {
-	got ce.CompactParams
-	res ce.CompactResult
-	err error
-}
-
-func (c *compactor) CompactSession(_ context.Context, p ce.CompactParams) (ce.CompactResult, error) {
-	c.got = p
-	return c.res, c.err
-}
-
-func TestSpec01_15_15_DelegateCompaction(t *testing.T) {
-	c := &compactor{res: ce.CompactResult{OK: true, Compacted: true, Result: &ce.CompactDetails{Summary: "s"}}}
-	p := ce.CompactParams{
-		SessionRef: session("s1"), TokenBudget: 9, Force: true, Goal: ce.GoalThreshold, CustomInstructions: "focus",
-		Settings: &ce.RuntimeSettings{}, Runtime: &ce.RuntimeContext{Compactor: c, CurrentTokens: 77, AgentID: "a1"},
-	}
-	res, err := ce.DelegateCompaction(t.Context(), p)
-	require.NoError(t, err)
-	require.Nil(t, res.Result.SessionTarget, "the session stayed")
-	require.Equal(t, 77, c.got.CurrentTokens)
-	require.Empty(t, c.got.Goal)
-	require.Nil(t, c.got.Settings)
-	require.Equal(t, "focus", c.got.CustomInstructions)
-
-	p.CurrentTokens = 5
-	p.Target = ce.SessionTarget{AgentID: "a2", StorePath: "store", ThreadID: "7"}
-	c.res.Result.SessionID = "s2"
-	res, err = ce.DelegateCompaction(t.Context(), p)
-	require.NoError(t, err)
-	require.Equal(t, 5, c.got.CurrentTokens)
-	require.Equal(t, &ce.SessionTarget{AgentID: "a2", SessionID: "s2", SessionKey: "key:s1", StorePath: "store", ThreadID: "7"}, res.Result.SessionTarget)
-	require.Nil(t, c.res.Result.SessionTarget, "the compactor's result is its own")
-
-	p.Target = ce.SessionTarget{SessionID: "another"}
-	c.got = ce.CompactParams{}
-	_, err = ce.DelegateCompaction(t.Context(), p)
-	require.ErrorContains(t, err, `"another"`)
-	require.Zero(t, c.got, "refused before anything starts")
-	p.Target = ce.SessionTarget{SessionKey: "another"}
-	_, err = ce.DelegateCompaction(t.Context(), p)
-	require.ErrorContains(t, err, "session key")
-
-	p.Target, c.err = ce.SessionTarget{}, errors.New("disk")
-	_, err = ce.DelegateCompaction(t.Context(), p)
-	var he *ce.HostError
-	require.ErrorAs(t, err, &he)
-
-	res, err = ce.DelegateCompaction(t.Context(), ce.CompactParams{})
-	require.NoError(t, err)
-	require.Equal(t, ce.ReasonNoCompactor, res.Reason)
-	require.False(t, res.OK)
-}
-
 func TestEnumsKnowTheirValues(t *testing.T) {
 	type valid interface{ Valid() bool }
 	for _, v := range []valid{
@@ -306,15 +151,6 @@ func TestEnumsKnowTheirValues(t *testing.T) {
 	}
 }
 
-func TestErrorTexts(t *testing.T) {
-	require.EqualError(t, &ce.HostError{Op: "complete", Err: errBoom}, "host failed to complete: boom")
-	require.EqualError(t, &ce.DeadlineError{Engine: "x", Op: "assemble", After: 1e9}, `engine "x": assemble did not return within 1s`)
-	require.EqualError(t, &ce.UnknownParamError{Params: []ce.HostParam{ce.ParamPrompt}, Err: errBoom}, `rejected host fields: "prompt": boom`)
-	require.ErrorIs(t, &ce.PanicError{Value: errBoom}, errBoom)
-	require.NoError(t, (&ce.PanicError{Value: "x"}).Unwrap())
-	require.ErrorIs(t, &ce.DeadlineError{}, context.DeadlineExceeded)
-}
-
 func TestHookSetNamesItsHooks(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, ce.HookSet(0).String())
@@ -329,3 +165,49 @@ type nearly struct{ ce.ContextEngine }
 func (nearly) Maintain(context.Context, ce.MaintainParams) error { return nil }
 
 func (nearly) Close() error { return nil }
+
+func TestStrictLadderAnswersOnce(t *testing.T) {
+	r, f := newRegistry(), newFake(0)
+	f.on = fail("ingest", errBoom)
+	h := resolve(t, r, f, ce.Selection{Policy: ce.Strict})
+	p := ce.CommitTurnParams{AfterTurnParams: ce.AfterTurnParams{Messages: make([]message.Message, 3)}}
+	_, first := ce.CommitTurn(t.Context(), h, p)
+	_, again := ce.CommitTurn(t.Context(), h, p)
+	require.EqualError(t, again, first.Error())
+	require.NotContains(t, first.Error(), "\n")
+	require.Equal(t, []string{"ingest"}, f.seen())
+}
+
+func TestLadderPassesDeliveryAndHeartbeat(t *testing.T) {
+	f := newFake(ce.HookIngestBatch)
+	var got ce.IngestBatchParams
+	f.on = func(_ context.Context, _ string, p any) error { got = p.(ce.IngestBatchParams); return nil }
+	require.NoError(t, ce.AfterTurn(t.Context(), f, ce.AfterTurnParams{SessionRef: session("s"), Messages: history[:], Delivery: ce.DeliverySnapshot, IsHeartbeat: true}))
+	require.Equal(t, ce.IngestBatchParams{SessionRef: session("s"), Messages: history[:], Delivery: ce.DeliverySnapshot, IsHeartbeat: true}, got)
+	g := newFake(0)
+	g.on = func(_ context.Context, _ string, p any) error {
+		require.True(t, p.(ce.IngestParams).IsHeartbeat)
+		return nil
+	}
+	_, err := ce.IngestBatch(t.Context(), g, got)
+	require.NoError(t, err)
+}
+
+func TestWrappersAreClosed(t *testing.T) {
+	r, closed := newRegistry(), false
+	require.NoError(t, r.Register("x", "o", factoryOf(closer{&typedNil{ce.Info{ID: "x", Name: "X"}}, &closed})))
+	h, err := r.Resolve(t.Context(), ce.Selection{Engine: "x"})
+	require.NoError(t, err)
+	require.NoError(t, h.Close())
+	require.True(t, closed)
+}
+
+// closer has more to close than the engine that it wraps.
+type closer struct {
+	ce.ContextEngine
+	closed *bool
+}
+
+func (c closer) Hooks() ce.HookSet { return ce.HooksOf(c.ContextEngine) }
+
+func (c closer) Close() error { *c.closed = true; return ce.Close(c.ContextEngine) }

@@ -1,8 +1,6 @@
 package message_test
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +8,6 @@ import (
 
 	"github.com/go-contextengine/contextengine/message"
 )
-
-func ptr[T any](v T) *T { return &v }
 
 func TestForModel(t *testing.T) {
 	t.Parallel()
@@ -83,107 +79,4 @@ func TestForModel_NothingToDo(t *testing.T) {
 	in := list("u a:c1 r:c1 a")
 	requireSame(t, in, message.ForModel(in))
 	require.Nil(t, message.ForModel(nil))
-}
-
-func TestBash(t *testing.T) {
-	t.Parallel()
-	b := message.Bash{
-		Command: "ls <x>", Output: "<a>&\n", ExitCode: ptr(2), Cancelled: true, Truncated: true,
-		FullOutputPath: "/tmp/o", Exclude: true,
-	}
-	require.Equal(t, b, message.BashExecution(b).Bash())
-	require.Equal(t, b, decode(t, encode(t, message.BashExecution(b))).Bash())
-	require.Zero(t, message.User("x").Bash())
-	odd := decode(t, `{"role":"bashExecution","command":5,"output":null,"exitCode":"1","cancelled":1}`)
-	require.Zero(t, odd.Bash(), "wrong kinds read as zero")
-}
-
-func TestCustom(t *testing.T) {
-	t.Parallel()
-	m := decode(t, `{"role":"custom","customType":"openclaw.runtime-context","content":"c","display":false,"details":{"k":1}}`)
-	require.True(t, message.IsRuntimeContext(m))
-	require.False(t, m.Display())
-	require.JSONEq(t, `{"k":1}`, string(m.Details()))
-	require.False(t, message.IsRuntimeContext(message.Custom("x")))
-	user := m
-	user.Role = message.RoleUser
-	require.False(t, message.IsRuntimeContext(user))
-
-	shown := m.WithExtra("display", json.RawMessage("true"))
-	require.True(t, shown.Display())
-	require.False(t, m.Display(), "the original is not written to")
-	require.Nil(t, message.User("x").WithExtra("a", nil).Extra)
-	require.True(t, message.Message{}.Display())
-}
-
-func TestText(t *testing.T) {
-	t.Parallel()
-	require.Empty(t, message.Assistant().Text())
-	require.Equal(t, "a", message.Assistant(message.Thinking("hm", ""), message.Text("a")).Text())
-	require.Equal(t, "\na\nb", message.Assistant(message.Text(""), message.Text("a"), message.Image("", ""), message.Text("b")).Text())
-}
-
-func TestToolCalls(t *testing.T) {
-	t.Parallel()
-	m := message.Assistant(message.Text("x"), message.ToolCall("a", "f", nil), message.ToolCall("b", "g", json.RawMessage(`{"x":1}`)))
-	var ids []string
-	for c := range m.ToolCalls() {
-		ids = append(ids, c.ID+string(c.Arguments))
-	}
-	require.Equal(t, []string{"a{}", `b{"x":1}`}, ids)
-	for range m.ToolCalls() {
-		break
-	}
-	broken := message.ToolCall("a", "f", json.RawMessage(`{"x":`))
-	require.Equal(t, `"{\"x\":"`, string(broken.Arguments))
-}
-
-func TestIsConversation(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		m    message.Message
-		want bool
-	}{
-		"user":                 {message.User("hi"), true},
-		"blank user":           {message.User(" \n\t"), false},
-		"empty user":           {message.Message{Role: message.RoleUser}, false},
-		"image":                {message.Message{Role: message.RoleUser, Content: []message.Block{message.Image("AA==", "image/png")}}, true},
-		"unknown block":        {message.Assistant(message.Block{Type: "hologram"}), true},
-		"assistant":            {message.Assistant(message.Text("yes")), true},
-		"call only":            {message.Assistant(message.ToolCall("c", "f", nil)), false},
-		"thinking only":        {message.Assistant(message.Thinking("hm", ""), message.Block{Type: "reasoning"}), false},
-		"silent":               {message.Assistant(message.Text(" NO_REPLY\n")), false},
-		"heartbeat":            {message.Assistant(message.Text("HEARTBEAT_OK")), false},
-		"dressed heartbeat":    {message.Assistant(message.Text("<b>**HEARTBEAT_OK.**</b>")), false},
-		"heartbeat with words": {message.Assistant(message.Text("HEARTBEAT_OK, but the disk is full")), true},
-		"custom":               {message.Custom("x", message.Text("note")), true},
-		"hidden custom":        {message.RuntimeContext(message.Text("note")), false},
-		"bash":                 {message.BashExecution(message.Bash{Command: "ls"}), true},
-		"bash excluded":        {message.BashExecution(message.Bash{Command: "ls", Exclude: true}), false},
-		"blank bash":           {message.BashExecution(message.Bash{Command: " "}), false},
-		"branch summary":       {message.BranchSummary("s", "", time.Time{}), true},
-		"blank branch summary": {message.BranchSummary("", "", time.Time{}), false},
-		"compaction summary":   {message.CompactionSummary("s", 1, time.Time{}), false},
-		"result alone":         {message.ToolResult("c", "f", message.Text("x")), false},
-		"unknown role":         {message.Message{Role: "oracle", Content: []message.Block{message.Text("x")}}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.Equal(t, c.want, message.IsConversation([]message.Message{c.m}, 0))
-		})
-	}
-	require.False(t, message.IsConversation(nil, 0))
-	require.False(t, message.IsConversation(list("u"), -1))
-}
-
-// A tool result counts while what caused it is among the 20 messages before it.
-func TestIsConversation_ToolResultAnchor(t *testing.T) {
-	t.Parallel()
-	ms := list("u " + strings.Repeat("r:c ", 21))
-	for i := range ms {
-		require.Equal(t, i <= 20, message.IsConversation(ms, i), i)
-	}
-	require.False(t, message.IsConversation(list("a r:c"), 1), "an assistant's text is no anchor")
-	require.True(t, message.IsConversation(list("x r:c"), 1))
-	require.False(t, message.IsConversation(list("s r:c"), 1))
 }

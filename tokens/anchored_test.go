@@ -1,7 +1,6 @@
 package tokens_test
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -15,10 +14,6 @@ import (
 func at(m message.Message, second int64) message.Message {
 	m.Timestamp = time.Unix(second, 0)
 	return m
-}
-
-func contextUsage(raw string) map[string]json.RawMessage {
-	return map[string]json.RawMessage{"contextUsage": json.RawMessage(raw)}
 }
 
 func answered(second int64, u message.Usage) message.Message {
@@ -82,22 +77,6 @@ func TestX10_UsageBeforeACompactionIsUnknown(t *testing.T) {
 	list = append(list, at(message.User("next"), 101), answered(102, message.Usage{Total: 700}))
 	got = tokens.Anchored(e, list)
 	require.Equal(t, tokens.ContextEstimate{Tokens: 700, Usage: 700, Anchor: 4}, got)
-}
-
-func TestCompatContextKeepsTheQuirks(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, tokens.ContextEstimate{Anchor: 1}, tokens.CompatContext([]message.Message{message.User("long history"), answered(1, message.Usage{})}))
-	available := message.Usage{Total: 5, Extra: contextUsage(`{"state":"available","promptTokens":7,"totalTokens":9}`)}
-	require.Equal(t, 9, tokens.CompatUsage(available))
-	available.Extra["contextUsage"] = json.RawMessage(`null`)
-	require.Equal(t, 5, tokens.CompatUsage(available))
-}
-
-func TestCumulativeUsage(t *testing.T) {
-	t.Parallel()
-	c := tokens.CumulativeUsage{}.Add(message.Usage{Input: 10, Output: 2, CacheRead: 5}).Add(message.Usage{Input: 1, CacheWrite: 3})
-	require.Equal(t, tokens.CumulativeUsage{Calls: 2, Input: 11, Output: 2, CacheRead: 5, CacheWrite: 3}, c)
-	require.Equal(t, 21, c.Total())
 }
 
 // A report that cannot be true makes a context full, never empty.

@@ -117,3 +117,16 @@ func TestCompatJSONWidths(t *testing.T) {
 		}
 	})
 }
+
+func TestCompatContextKeepsTheQuirks(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, tokens.ContextEstimate{Anchor: 1}, tokens.CompatContext([]message.Message{message.User("long history"), answered(1, message.Usage{})}))
+	available := message.Usage{Total: 5, Extra: contextUsage(`{"state":"available","promptTokens":7,"totalTokens":9}`)}
+	require.Equal(t, 9, tokens.CompatUsage(available))
+	available.Extra["contextUsage"] = json.RawMessage(`null`)
+	require.Equal(t, 5, tokens.CompatUsage(available))
+}
+
+func contextUsage(raw string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"contextUsage": json.RawMessage(raw)}
+}
