@@ -14,7 +14,8 @@ import (
 type Request struct {
 	System prompt.Prompt
 	// Messages has the three roles that a provider knows, every call followed by its
-	// result.
+	// result. For a provider that takes results in user messages, the model joins the
+	// results of one answer, and the user message behind them, into one.
 	Messages  []message.Message
 	Tools     []ce.Tool
 	Model     string // "": the default one

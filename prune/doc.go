@@ -16,6 +16,9 @@
 //		prune.Standard(prune.PolicyAnthropic)...)
 //	ms = prune.Apply(ms, in, passes...)
 //
+// Package host applies what host.Options.Passes returns for a session, and without it the
+// last two of the standard ones.
+//
 // # Stability
 //
 // Providers cache the beginning of a request. So the same list gives the same result, and

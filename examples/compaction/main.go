@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -37,6 +38,9 @@ func main() {
 
 // run is the whole program.
 func run(ctx context.Context, w io.Writer, args []string) error {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		return errors.New("usage: compaction [session.jsonl ...]")
+	}
 	paths := args
 	if len(paths) == 0 {
 		var err error

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-contextengine/contextengine/tokens"
 	"github.com/go-contextengine/contextengine/transcript"
@@ -32,7 +33,7 @@ func main() {
 func run(ctx context.Context, w io.Writer, args []string) error {
 	path := filepath.Join("testdata", "sessions", "sample.jsonl")
 	switch {
-	case len(args) > 1:
+	case len(args) > 1, len(args) == 1 && strings.HasPrefix(args[0], "-"):
 		return errors.New("usage: quickstart [session.jsonl]")
 	case len(args) == 1:
 		path = args[0]

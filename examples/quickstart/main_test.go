@@ -152,6 +152,7 @@ func TestQuickstartTakesOneFile(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.ErrorContains(t, run(t.Context(), &out, []string{"a", "b"}), "usage")
+	require.ErrorContains(t, run(t.Context(), &out, []string{"-h"}), "usage")
 	err := run(t.Context(), &out, nil) // the default, from a directory that lacks it
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "name a session file")
