@@ -50,6 +50,13 @@
 // [Observer] hears of every hook, every request to the model, and the background.
 // [SlogObserver] logs them; the module otel makes spans and metrics of them.
 //
+// # What it leaves to its user
+//
+// It sends a request again only when that was too large or timed out and is smaller now:
+// waiting for a rate limit to pass is the Model's affair. It lends engines no memory
+// section. It spawns no subagents: their hooks are those of a ce.Handle, which is resolved
+// from the same registry with the same selection.
+//
 // # What a failing engine does
 //
 // Nothing to the turn, under [ce.Fallback]: the transcript answers. Under
