@@ -158,3 +158,20 @@ func (c *cacheReader) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error
 	*c.told = append(*c.told, q.Runtime.PromptCache)
 	return c.probe.AfterTurn(ctx, q)
 }
+
+// A model that answers as somebody else made a mistake, which is not stored.
+func TestAnswersOfAnotherRole(t *testing.T) {
+	t.Parallel()
+	h := hostOver(t, transcript.NewMemory(), &host.Options{Model: hosttest.NewModel(
+		func(context.Context, host.Request) (message.Message, error) { return message.User("an answer"), nil },
+		func(context.Context, host.Request) (message.Message, error) {
+			return message.Message{Content: []message.Block{message.Text("an answer")}}, nil
+		},
+	)})
+	out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+	require.EqualError(t, err, `asking the model: the model answered with a message of role "user"`)
+	require.Equal(t, "[u:hi]", saidAll(out.Messages))
+	out, err = h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+	require.NoError(t, err)
+	require.Equal(t, message.RoleAssistant, out.Reply.Role)
+}

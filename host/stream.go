@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -46,6 +47,9 @@ func (h *Host) complete(ctx context.Context, r Request) (message.Message, error)
 		m, err := h.opts.Model.Complete(ctx, r)
 		if m.Role == "" {
 			m.Role = message.RoleAssistant
+		}
+		if err == nil && m.Role != message.RoleAssistant {
+			return message.Message{}, fmt.Errorf("the model answered with a message of role %q", string(m.Role))
 		}
 		return m, err
 	}
