@@ -138,6 +138,7 @@ func TestEnumsKnowTheirValues(t *testing.T) {
 		ce.ProjectionThreadBootstrap, ce.CitationsOn, ce.TriggerManual, ce.GoalThreshold, ce.ReasonSuperseded,
 		ce.DeliverySnapshot, ce.BoundaryArchived, ce.CommitDuplicate, ce.OpManualCompact, ce.CapCompact, ce.ParamPrompt,
 		ce.SubagentFork, ce.SubagentSwept, ce.Strict, ce.ModeDegraded,
+		ce.SourceDefault, ce.CodeRateLimited,
 	} {
 		require.True(t, v.Valid(), "%T %v", v, v)
 	}
@@ -146,6 +147,7 @@ func TestEnumsKnowTheirValues(t *testing.T) {
 		ce.CompactionTrigger("x"), ce.CompactionGoal("x"), ce.CompactionReason("x"), ce.Delivery("x"), ce.Boundary("x"),
 		ce.CommitStatus("x"), ce.Operation(""), ce.Capability("x"), ce.HostParam("x"), ce.SubagentMode("x"),
 		ce.SubagentEndReason(""), ce.FailurePolicy("x"), ce.RuntimeMode("x"),
+		ce.SelectionSource("x"), ce.ReasonCode("x"),
 	} {
 		require.False(t, v.Valid(), "%T %v", v, v)
 	}

@@ -71,6 +71,11 @@ const (
 	SourceUnknown    SelectionSource = "unknown"
 )
 
+// Valid reports whether s is known; "" is (derived by [NewRuntimeSettings]).
+func (s SelectionSource) Valid() bool {
+	return s == "" || s == SourceConfigured || s == SourceDefault || s == SourceUnknown
+}
+
 // RuntimeSettingsInput is what a host knows. Blank strings and nil are unknown.
 type RuntimeSettingsInput struct {
 	HostName             string          // "": contextengine
@@ -167,6 +172,9 @@ func ReasonCodes() []ReasonCode {
 	}
 }
 
+// Valid reports whether c is in the closed set.
+func (c ReasonCode) Valid() bool { return slices.Contains(ReasonCodes(), c) }
+
 // NormaliseReason turns free text into a code; blank text is "". It compares
 // whole words, so that "separate" is not a rate limit and "runtime context lost"
 // no overflow. In order:
@@ -191,7 +199,7 @@ func NormaliseReason(text string) ReasonCode {
 		}
 		return CodeUnknown
 	}
-	if code := ReasonCode(strings.Join(words, "_")); slices.Contains(ReasonCodes(), code) {
+	if code := ReasonCode(strings.Join(words, "_")); code.Valid() {
 		return code
 	}
 	has := func(any ...string) bool {

@@ -203,7 +203,7 @@ func opRuntimeSettings(_ context.Context, w *world, s step) (any, error) {
 // referenceReason is the code that the reference gives a free reason: by parts of words, the
 // first that is found.
 func referenceReason(text string) string {
-	if text = trimmed(text); text == "" || slices.Contains(ce.ReasonCodes(), ce.ReasonCode(text)) {
+	if text = trimmed(text); text == "" || ce.ReasonCode(text).Valid() {
 		return text
 	}
 	text = strings.ToLower(text)

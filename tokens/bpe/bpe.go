@@ -126,7 +126,7 @@ func (e *Encoding) release(sc *scratch) {
 	e.pool.Put(sc)
 }
 
-// Limits of Estimate: a text longer than their sum, four times over, is sampled.
+// Estimate samples a text longer than sampleAbove, at its head and its tail. In bytes.
 const (
 	sampleHead  = 256 << 10
 	sampleTail  = 64 << 10

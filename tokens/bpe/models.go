@@ -7,9 +7,9 @@ type modelPrefix struct {
 	get    func() *Encoding
 }
 
-// modelPrefixes are looked up in order; each stands for a whole name, or for what comes
-// before a date or variant, and one that ends in a dot for all its minor versions. The models are those whose vocabulary OpenAI
-// has published through tiktoken.
+// modelPrefixes are looked up in order. Each stands for a whole name, or for what
+// comes before a date or variant; one that ends in a dot stands for all its minor
+// versions. The models are those whose vocabulary OpenAI has published through tiktoken.
 func modelPrefixes() []modelPrefix {
 	return []modelPrefix{
 		{"gpt-4o", O200kBase},
