@@ -112,22 +112,3 @@ func checkRewriteReplay(t *testing.T, s suite) {
 		same(t, "view", texts(t, log), []string{"u1", "", "short", "a1"})
 	})
 }
-
-func checkKeys(t *testing.T, s suite) {
-	log := s.create(t, "a")
-	add(t, log, user("ok"), answer("ok"), user("ok"), call("call_0"), result("call_0", "1"))
-	before := keys(t, log)
-	add(t, log, call("call_0"), result("call_0", "2"))
-	all := keys(t, log)
-	same(t, "keys of a prefix", all[:len(before)], before)
-	seen := map[string]bool{}
-	for _, k := range all {
-		if k == "" || seen[k] {
-			t.Fatalf("keys are not distinct: %q", all)
-		}
-		seen[k] = true
-	}
-	s.restart(t, log, func(log transcript.Log) {
-		same(t, "keys", keys(t, log), all)
-	})
-}

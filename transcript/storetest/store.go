@@ -277,3 +277,21 @@ func checkIDs(t *testing.T, s suite) {
 		})
 	}
 }
+
+func checkTwoCreate(t *testing.T, s suite) {
+	if s.opts.Second == nil {
+		return
+	}
+	one := s.create(t, "a")
+	two, err := s.opts.Second(t, s.st).Create(t.Context(), transcript.Header{ID: "a"})
+	if errors.Is(err, fs.ErrExist) {
+		return // it is seen at once
+	}
+	noError(t, err, "Create")
+	t.Cleanup(func() { _ = two.Close() })
+	add(t, one, user("u1"))
+	if _, err := two.Append(t.Context(), user("u2")); !errors.Is(err, fs.ErrExist) {
+		t.Fatalf("appending to a session that another process has made: %v", err)
+	}
+	same(t, "view", texts(t, s.open(t, s.opts.Second(t, s.st), "a")), []string{"u1"})
+}

@@ -2,16 +2,59 @@ package storetest
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
+
+func checkAppend(t *testing.T, s suite) {
+	log := s.create(t, "a")
+	got := add(t, log, user("u1"), answer("a1"))
+	got = append(got, add(t, log, user("u2"))...)
+	parent := ""
+	for i, e := range got {
+		if e.ID == "" || e.Timestamp.IsZero() || e.Type != transcript.EntryMessage || e.Message == nil {
+			t.Fatalf("entry %d is not filled in: %+v", i, e)
+		}
+		equal(t, "parent", e.ParentID, parent)
+		equal(t, "key", e.Message.Key, e.ID)
+		if e.Message.Timestamp.IsZero() {
+			t.Fatalf("message %d has no time", i)
+		}
+		parent = e.ID
+	}
+	s.restart(t, log, func(log transcript.Log) {
+		same(t, "view", texts(t, log), []string{"u1", "a1", "u2"})
+		for i, e := range branch(t, log) {
+			equal(t, "stored id", e.ID, got[i].ID)
+			equal(t, "stored parent", e.ParentID, got[i].ParentID)
+			equal(t, "stored time", e.Timestamp.UTC(), got[i].Timestamp.UTC())
+		}
+		equal(t, "problems", len(log.Problems()), 0)
+	})
+}
+
+func checkAllOrNone(t *testing.T, s suite) {
+	log := s.create(t, "a")
+	add(t, log, user("u1"))
+	bad := transcript.Entry{Type: transcript.EntryMessage} // no message
+	if _, err := log.Append(t.Context(), user("u2"), bad); err == nil {
+		t.Fatal("an entry that says nothing was taken")
+	}
+	taken := user("u3")
+	taken.ID = branch(t, log)[0].ID
+	if _, err := log.Append(t.Context(), user("u2"), taken); err == nil {
+		t.Fatal("an id was given away twice")
+	}
+	if _, err := log.Append(t.Context()); err != nil {
+		t.Fatalf("appending nothing: %v", err)
+	}
+	s.restart(t, log, func(log transcript.Log) {
+		same(t, "view", texts(t, log), []string{"u1"})
+	})
+}
 
 func checkOwnList(t *testing.T, s suite) {
 	log := s.create(t, "a")
@@ -55,6 +98,43 @@ func checkReadable(t *testing.T, s suite) {
 	})
 }
 
+func checkResultBlocks(t *testing.T, s suite) {
+	log := s.create(t, "a")
+	mixed := message.User("and now?")
+	mixed.Content = append(mixed.Content, message.Block{
+		Type: message.BlockToolResult, ID: "c1", Name: "read",
+		Extra: map[string]json.RawMessage{"content": json.RawMessage(`[{"type":"text","text":"r1"}]`)},
+	})
+	add(t, log, call("c1"))
+	got := add(t, log, transcript.MessageEntry(mixed))
+	equal(t, "entries", len(got), 2)
+	equal(t, "role", got[0].Message.Role, message.RoleToolResult)
+	equal(t, "call", got[0].Message.ToolCallID, "c1")
+	s.restart(t, log, func(log transcript.Log) {
+		same(t, "view", texts(t, log), []string{"", "r1", "and now?"})
+	})
+}
+
+func checkUnknown(t *testing.T, s suite) {
+	log := s.create(t, "a")
+	m := message.User("u1")
+	m.Extra = map[string]json.RawMessage{"future": json.RawMessage(`{"n":12345678901234567890}`)}
+	e := transcript.MessageEntry(m)
+	e.Extra = map[string]json.RawMessage{"origin": json.RawMessage(`"web"`)}
+	odd := transcript.Entry{Type: "future_row", Extra: map[string]json.RawMessage{"payload": json.RawMessage(`{"kept":true}`)}}
+	add(t, log, e, odd, answer("a1"))
+	s.restart(t, log, func(log transcript.Log) {
+		same(t, "view", texts(t, log), []string{"u1", "a1"})
+		equal(t, "branch", len(branch(t, log)), 2)
+		all := rows(t, log)
+		i := slices.IndexFunc(all, func(e transcript.Entry) bool { return e.Type == "future_row" })
+		if i < 0 || string(all[i].Extra["payload"]) != `{"kept":true}` {
+			t.Fatalf("a row of an unknown type did not survive: %+v", all)
+		}
+		equal(t, "unknown field of a message", string(view(t, log).Messages[0].Extra["future"]), `{"n":12345678901234567890}`)
+	})
+}
+
 func checkNames(t *testing.T, s suite) {
 	log := s.create(t, "a")
 	names := []string{"entryId", "originId", "batchSize", "appendMode", "id", "key", "firstKeptEntryId", "generation"}
@@ -78,78 +158,6 @@ func checkNames(t *testing.T, s suite) {
 		equal(t, "member batchSize of the row", string(row.Extra["batchSize"]), `100`)
 		equal(t, "side", row.Side, false)
 	})
-}
-
-func checkOpaqueKept(t *testing.T, s suite) {
-	log := s.create(t, "a")
-	es := add(t, log, user("u1"), user("u2"), transcript.Entry{Type: "future_row"}, user("u3"))
-	add(t, log, transcript.Entry{Type: transcript.EntryCompaction, Compaction: &transcript.Compaction{Summary: "S", FirstKeptEntryID: es[2].ID}}, user("u4"))
-	want := []string{"[S]", "u2", "u3", "u4"}
-	s.restart(t, log, func(log transcript.Log) { same(t, "view", texts(t, log), want) })
-	for what, copied := range map[string]func() (transcript.Log, error){
-		"fork":   func() (transcript.Log, error) { return s.st.Fork(t.Context(), "a", "") },
-		"rotate": func() (transcript.Log, error) { return s.st.Rotate(t.Context(), "a", transcript.Header{}) },
-	} {
-		to, err := copied()
-		noError(t, err, what)
-		same(t, "view after "+what, texts(t, to), want)
-		noError(t, to.Close(), "Close")
-	}
-	log = s.open(t, s.st, "a")
-	r, err := log.Rewrite(t.Context(), transcript.RewriteRequest{
-		Generation: view(t, log).Generation, Replacements: []transcript.Replacement{{EntryID: es[0].ID, Message: message.User("U1")}},
-	})
-	noError(t, err, "Rewrite")
-	equal(t, "changed", r.Changed, true)
-	s.restart(t, log, func(log transcript.Log) { same(t, "view after a rewrite", texts(t, log), want) })
-}
-
-// describe says what a reader sees.
-func describe(t *testing.T, r transcript.Reader) string {
-	t.Helper()
-	v := view(t, r)
-	var b strings.Builder
-	fmt.Fprintf(&b, "generation %d, %s/%s, %s\n", v.Generation, v.Provider, v.Model, v.ThinkingLevel)
-	for _, m := range v.Messages {
-		fmt.Fprintf(&b, "%s %q %q %q %d\n", m.Role, m.Key, m.Text(), m.Summary, m.TokensBefore)
-	}
-	for _, e := range branch(t, r) {
-		fmt.Fprintf(&b, "[%s %s under %s, %s]\n", e.Type, e.ID, e.ParentID, e.Key)
-	}
-	return b.String()
-}
-
-func checkRestart(t *testing.T, s suite) {
-	log := s.create(t, "a")
-	look := func() {
-		t.Helper()
-		want := describe(t, log)
-		s.restart(t, log, func(log transcript.Log) { equal(t, "what is seen", describe(t, log), want) })
-		log = s.open(t, s.st, "a")
-	}
-	side := user("side")
-	side.Side = true
-	es := add(t, log, user("u1"), answer("a1"), side, transcript.ThinkingLevelEntry("high"), user("u2"), answer("a2"))
-	look()
-	replace := func(e transcript.Entry, m message.Message) {
-		t.Helper()
-		_, err := log.Rewrite(t.Context(), transcript.RewriteRequest{
-			Generation: view(t, log).Generation, Replacements: []transcript.Replacement{{EntryID: e.Key, Message: m}},
-		})
-		noError(t, err, "Rewrite")
-		look()
-	}
-	replace(es[5], message.User("no answer"))
-	equal(t, "model after the last answer is gone", view(t, log).Model, "large")
-	replace(es[1], message.User("none either"))
-	equal(t, "model after every answer is gone", view(t, log).Model, "")
-	_, err := log.CommitCompaction(t.Context(), view(t, log).Generation, transcript.Compaction{Summary: "S", FirstKeptEntryID: es[4].Key})
-	noError(t, err, "CommitCompaction")
-	look()
-	noError(t, log.SetLeaf(t.Context(), es[1].ID), "SetLeaf")
-	look()
-	add(t, log, user("other"), transcript.CustomMessageEntry("hint", "h"))
-	look()
 }
 
 func checkRedaction(t *testing.T, s suite) {
@@ -187,22 +195,4 @@ func wrapped(m message.Message) message.Message {
 		m.Summary = "<" + m.Summary + ">"
 	}
 	return m.WithExtra("details", nil)
-}
-
-func checkTwoCreate(t *testing.T, s suite) {
-	if s.opts.Second == nil {
-		return
-	}
-	one := s.create(t, "a")
-	two, err := s.opts.Second(t, s.st).Create(t.Context(), transcript.Header{ID: "a"})
-	if errors.Is(err, fs.ErrExist) {
-		return // it is seen at once
-	}
-	noError(t, err, "Create")
-	t.Cleanup(func() { _ = two.Close() })
-	add(t, one, user("u1"))
-	if _, err := two.Append(t.Context(), user("u2")); !errors.Is(err, fs.ErrExist) {
-		t.Fatalf("appending to a session that another process has made: %v", err)
-	}
-	same(t, "view", texts(t, s.open(t, s.opts.Second(t, s.st), "a")), []string{"u1"})
 }
