@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,18 +84,18 @@ func keys(t testing.TB, r transcript.Reader) []string {
 
 func branchOf(t testing.TB, r transcript.Reader) []transcript.Entry {
 	t.Helper()
-	var out []transcript.Entry
-	for e, err := range r.Branch(t.Context()) {
-		require.NoError(t, err)
-		out = append(out, e)
-	}
-	return out
+	return collect(t, r.Branch(t.Context()))
 }
 
 func entriesOf(t testing.TB, r transcript.Reader) []transcript.Entry {
 	t.Helper()
+	return collect(t, r.Entries(t.Context()))
+}
+
+func collect(t testing.TB, entries iter.Seq2[transcript.Entry, error]) []transcript.Entry {
+	t.Helper()
 	var out []transcript.Entry
-	for e, err := range r.Entries(t.Context()) {
+	for e, err := range entries {
 		require.NoError(t, err)
 		out = append(out, e)
 	}
