@@ -17,21 +17,18 @@ const (
 // bounded and safe for concurrent use.
 type memory struct {
 	mu       sync.Mutex
-	clock    uint64 // counts uses
-	models   map[string]*modelRecord
-	sessions map[string]*sessionRecord
+	models   recent[breakerState]
+	sessions recent[sessionRecord]
 }
 
-// A modelRecord is the state of one circuit breaker.
-type modelRecord struct {
-	used     uint64
+// A breakerState is that of one model's circuit breaker.
+type breakerState struct {
 	failures int
 	until    time.Time // open until then
 }
 
 // A sessionRecord is what happened to a session.
 type sessionRecord struct {
-	used uint64
 	// failed is the result of the last compaction if it failed, in the turn that it names.
 	failed     *ce.CompactResult
 	failedTurn string
@@ -42,15 +39,18 @@ type sessionRecord struct {
 }
 
 func newMemory() *memory {
-	return &memory{models: map[string]*modelRecord{}, sessions: map[string]*sessionRecord{}}
+	return &memory{
+		models:   newRecent[breakerState](maxBreakers),
+		sessions: newRecent[sessionRecord](maxSessions),
+	}
 }
 
 // open reports whether a model must not be asked now.
 func (m *memory) open(model string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.models[model]
-	return r != nil && now.Before(r.until)
+	b := m.models.get(model)
+	return b != nil && now.Before(b.until)
 }
 
 // note records how a model answered: a failure brings its breaker closer to opening.
@@ -58,33 +58,13 @@ func (m *memory) note(model string, b Breaker, failed bool, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !failed {
-		delete(m.models, model)
+		m.models.forget(model)
 		return
 	}
-	r := m.models[model]
-	if r == nil {
-		evict(m.models, maxBreakers, func(r *modelRecord) uint64 { return r.used })
-		r = &modelRecord{}
-		m.models[model] = r
+	s := m.models.use(model)
+	if s.failures++; s.failures >= b.Failures {
+		s.until = now.Add(b.Pause)
 	}
-	m.clock++
-	r.used = m.clock
-	if r.failures++; r.failures >= b.Failures {
-		r.until = now.Add(b.Pause)
-	}
-}
-
-// session returns a session's record with mu held.
-func (m *memory) session(id string) *sessionRecord {
-	r := m.sessions[id]
-	if r == nil {
-		evict(m.sessions, maxSessions, func(r *sessionRecord) uint64 { return r.used })
-		r = &sessionRecord{}
-		m.sessions[id] = r
-	}
-	m.clock++
-	r.used = m.clock
-	return r
 }
 
 // failedIn returns what came of a compaction that failed in the same turn: its result or
@@ -92,7 +72,7 @@ func (m *memory) session(id string) *sessionRecord {
 func (m *memory) failedIn(session, turn string) (*ce.CompactResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.sessions[session]
+	r := m.sessions.get(session)
 	if r == nil || r.failedTurn != turn {
 		return nil, nil
 	}
@@ -103,7 +83,7 @@ func (m *memory) failedIn(session, turn string) (*ce.CompactResult, error) {
 func (m *memory) ended(session, turn string, res ce.CompactResult, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.session(session)
+	r := m.sessions.use(session)
 	r.failed, r.failedTurn, r.failedErr = nil, turn, err
 	if !res.OK && err == nil {
 		r.failed = &res
@@ -117,7 +97,7 @@ const maxFlushes = 3
 func (m *memory) beginFlush(session, cycle string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.session(session)
+	r := m.sessions.use(session)
 	if r.flushed == cycle || r.flushing == cycle && r.attempts >= maxFlushes {
 		return false
 	}
@@ -142,7 +122,7 @@ const (
 func (m *memory) endFlush(session, cycle string, end flushEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.session(session)
+	r := m.sessions.use(session)
 	if r.flushing != cycle || end == flushDone {
 		return
 	}
@@ -151,18 +131,5 @@ func (m *memory) endFlush(session, cycle string, end flushEnd) {
 	}
 	if r.attempts < maxFlushes {
 		r.flushed = ""
-	}
-}
-
-// evict makes room for one more entry.
-func evict[R any](m map[string]R, limit int, used func(R) uint64) {
-	for len(m) >= limit {
-		oldest, found := "", false
-		for k, r := range m {
-			if !found || used(r) < used(m[oldest]) {
-				oldest, found = k, true
-			}
-		}
-		delete(m, oldest)
 	}
 }

@@ -16,6 +16,6 @@ func TestMemoryIsBounded(t *testing.T) {
 		m.ended(id, "t", failed("no_progress", nil), nil)
 		m.note(id, Breaker{Failures: 1}, true, time.Now())
 	}
-	require.LessOrEqual(t, len(m.sessions), maxSessions)
-	require.LessOrEqual(t, len(m.models), maxBreakers)
+	require.LessOrEqual(t, len(m.sessions.records), maxSessions)
+	require.LessOrEqual(t, len(m.models.records), maxBreakers)
 }
