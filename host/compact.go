@@ -236,7 +236,10 @@ func failureReason(err error) ce.CompactionReason {
 //
 //   - OK=false or Compacted=false with a Reason is an ordinary outcome. A result
 //     that the engine calls a success and that did not make the context smaller
-//     comes back with Compacted=false and the reason no_progress.
+//     comes back with Compacted=false and the reason no_progress. Sentence and
+//     NextStep of the Reason are for the user.
+//   - The built-in compaction keeps the end of a session, 20,000 tokens of it unless
+//     Options.Compaction says otherwise: a shorter one has nothing to compact.
 //   - TokensBefore and TokensAfter are the driver's where the engine told none.
 //   - The model is that of the session's last turn.
 //   - How full the context is is unknown until the provider's next answer.

@@ -14,7 +14,7 @@ import (
 // Run drives a whole turn with Options.Model and the tools: it asks the model and
 // runs the tools that the model calls, one after the other, until the model has
 // no more calls. The error is why the turn failed; what it stored is in the
-// Outcome and stays.
+// Outcome and stays. Nothing but ctx limits how often the model may call tools.
 //
 // Tools are run by [CallTool]: their failures are results. When ctx ends during the tools,
 // the calls that are left get such a result too. A run of a session's turn in one of its own
