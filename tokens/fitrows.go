@@ -236,39 +236,37 @@ const (
 // scriptRows are random characters of every script, and of every block of 64 characters
 // (of 4,096 from U+10000 on).
 func scriptRows(rng *rand.Rand) []row {
-	var sets [][]rune
-	var names []string
+	var rows []row
+	for _, set := range characterSets() {
+		target, spaced := scriptTarget, scriptTarget
+		switch first := set.chars[0]; {
+		case unicode.Is(unicode.Hangul, first):
+			target, spaced = scriptTarget-0.05, 0.38 // its rare syllables stand inside words
+		case first >= '\u4e00' && first < '\ua000':
+			target -= 0.05 // Han, whose frequent characters have no blocks of their own
+		}
+		for range 2 {
+			s := random(rng, set.chars, 300)
+			rows = append(rows, scriptRow(set.name, s, target), scriptRow(set.name, strings.Join(strings.Split(s, ""), " "), spaced))
+		}
+	}
+	return rows
+}
+
+// A characterSet is a script or a block; it has at least one character.
+type characterSet struct {
+	name  string
+	chars []rune
+}
+
+func characterSets() []characterSet {
+	var sets []characterSet
 	for _, name := range slices.Sorted(maps.Keys(unicode.Scripts)) {
-		var set []rune
-		for _, r := range unicode.Scripts[name].R16 {
-			for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
-				set = append(set, c)
-			}
-		}
-		for _, r := range unicode.Scripts[name].R32 {
-			for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
-				set = append(set, c)
-			}
-		}
-		sets = append(sets, set)
-		names = append(names, name)
+		sets = append(sets, characterSet{name, charactersOf(unicode.Scripts[name])})
 	}
 	block := func(from, size rune) {
-		var set, unassigned []rune
-		for c := from; c < from+size; c++ {
-			switch {
-			case unicode.In(c, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Zs, unicode.Cf, unicode.Co):
-				set = append(set, c)
-			case utf8.ValidRune(c):
-				unassigned = append(unassigned, c)
-			}
-		}
-		if len(set) == 0 {
-			set = unassigned
-		}
-		if len(set) > 0 {
-			sets = append(sets, set)
-			names = append(names, fmt.Sprintf("U+%04X", from))
+		if set := blockOf(from, size); len(set) > 0 {
+			sets = append(sets, characterSet{fmt.Sprintf("U+%04X", from), set})
 		}
 	}
 	for c := rune(utf8.RuneSelf); c < 0x10000; c += 64 {
@@ -280,21 +278,40 @@ func scriptRows(rng *rand.Rand) []row {
 	block(0x3400, 0x19c0)
 	block(0x4e00, 0x5200)
 	block(0xac00, 0x2ba4)
-	var rows []row
-	for i, set := range sets {
-		target, spaced := scriptTarget, scriptTarget
-		switch {
-		case unicode.Is(unicode.Hangul, set[0]):
-			target, spaced = scriptTarget-0.05, 0.38 // its rare syllables stand inside words
-		case set[0] >= '\u4e00' && set[0] < '\ua000':
-			target -= 0.05 // Han, whose frequent characters have no blocks of their own
-		}
-		for range 2 {
-			s := random(rng, set, 300)
-			rows = append(rows, scriptRow(names[i], s, target), scriptRow(names[i], strings.Join(strings.Split(s, ""), " "), spaced))
+	return sets
+}
+
+func charactersOf(t *unicode.RangeTable) []rune {
+	var set []rune
+	for _, r := range t.R16 {
+		for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+			set = append(set, c)
 		}
 	}
-	return rows
+	for _, r := range t.R32 {
+		for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+			set = append(set, c)
+		}
+	}
+	return set
+}
+
+// blockOf returns the assigned characters of a block, of one without any the unassigned
+// ones.
+func blockOf(from, size rune) []rune {
+	var set, unassigned []rune
+	for c := from; c < from+size; c++ {
+		switch {
+		case unicode.In(c, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Zs, unicode.Cf, unicode.Co):
+			set = append(set, c)
+		case utf8.ValidRune(c):
+			unassigned = append(unassigned, c)
+		}
+	}
+	if len(set) == 0 {
+		return unassigned
+	}
+	return set
 }
 
 func scriptRow(name, s string, target float64) row {
