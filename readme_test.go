@@ -1,7 +1,6 @@
 package contextengine_test
 
 import (
-	"context"
 	"flag"
 	"go/ast"
 	"go/parser"
@@ -13,9 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/host/hosttest"
 )
 
 var updateReadme = flag.Bool("update-readme", false, "write the code of README.md again")
@@ -55,16 +51,6 @@ func TestReadmeCodeIsThatOfTheExamples(t *testing.T) {
 	}
 	require.LessOrEqual(t, lines["Example_quickstart"], 25)
 	require.LessOrEqual(t, lines["recent"], 30)
-}
-
-// The engines that README.md and the examples show keep the contract.
-func TestEnginesOfTheExamplesKeepTheContract(t *testing.T) {
-	t.Parallel()
-	for _, e := range []ce.ContextEngine{recent{}, tidy{ce.Legacy()}} {
-		require.NoError(t, hosttest.CheckEngine(t.Context(), func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
-			return e, nil
-		}), e.Info().ID)
-	}
 }
 
 // README.md names no package that is not there.

@@ -14,13 +14,6 @@
 // # Engines
 //
 // An [Engine] records the calls of its hooks on a [Tape] and fails where it is told to.
-// Who writes an engine lets it be checked:
-//
-//	func TestEngine(t *testing.T) {
-//		if err := hosttest.CheckEngine(t.Context(), myFactory); err != nil {
-//			t.Error(err)
-//		}
-//	}
 //
 // # Lifecycle scripts
 //

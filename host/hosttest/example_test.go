@@ -38,23 +38,3 @@ func ExampleEngine() {
 	// demo assemble [] prompt="hi" budget=0 tools=unknown
 	// demo afterTurn [u:hi | a:hello] new=[u:hi | a:hello] budget=0
 }
-
-// An engine that answers without a list where it has nothing to say.
-type silent struct{ ce.ContextEngine }
-
-func (silent) Info() ce.Info { return ce.Info{ID: "silent", Name: "Silent"} }
-
-func (silent) Assemble(context.Context, ce.AssembleParams) (ce.AssembleResult, error) {
-	return ce.AssembleResult{}, nil
-}
-
-// What is wrong with an engine, before a host finds out.
-func ExampleCheckEngine() {
-	err := hosttest.CheckEngine(context.Background(), func(context.Context, ce.FactoryContext) (ce.ContextEngine, error) {
-		return silent{ce.Legacy()}, nil
-	})
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	fmt.Println(first)
-	// Output:
-	// what is lent: assemble answered without a list; for none to be sent, answer an empty one
-}
