@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ce "github.com/go-contextengine/contextengine"
+	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
@@ -16,7 +17,7 @@ import (
 // actions is what the do section may say.
 func (s *stage) actions() map[string]func([]string) {
 	return map[string]func([]string){
-		"model":      s.script,
+		"model":      s.modelSteps,
 		"fail":       s.fail,
 		"answer":     s.answer,
 		"run":        func(w []string) { s.run(&s.answers, w) },
@@ -30,7 +31,7 @@ func (s *stage) actions() map[string]func([]string) {
 		"compact":    s.compact,
 		"endsession": s.endSession,
 		"select":     func(w []string) { s.host.Select(selection(w)) },
-		"register":   func(w []string) { s.register(s.probes[w[0]]) },
+		"register":   func(w []string) { s.register(s.engines[w[0]]) },
 		"fork":       s.fork,
 		"status":     s.status,
 		"spent":      s.spent,
@@ -197,4 +198,49 @@ func (s *stage) close([]string) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	s.say("  error=%v", s.host.Close(ctx))
+}
+
+func (s *stage) begin(w []string) {
+	r, m, opts := s.input(w)
+	t, err := s.host.Begin(s.ctx, r, m, opts)
+	if err != nil {
+		s.say("  error=%v", err)
+		return
+	}
+	s.turn = t
+}
+
+func (s *stage) append(w []string) {
+	var m message.Message
+	rest := strings.Join(w[1:], " ")
+	switch w[0] {
+	case "user":
+		m = message.User(rest)
+	case "assistant":
+		m = message.Assistant(message.Text(rest))
+	case "call":
+		m = message.Assistant(message.ToolCall(w[1], "read", nil))
+	case "result":
+		m = message.ToolResult(w[1], "read", message.Text(strings.Join(w[2:], " ")))
+	default:
+		s.t.Fatalf("cannot append %q", w[0])
+	}
+	if err := s.turn.Append(s.ctx, m); err != nil {
+		s.say("  error=%v", err)
+	}
+}
+
+func (s *stage) sent() { s.showRequest("request", s.turn.Request()) }
+
+func (s *stage) showRequest(what string, r host.Request) {
+	var tools []string
+	for _, tool := range r.Tools {
+		tools = append(tools, tool.Name())
+	}
+	s.say("  %s %s system=%q tools=%v", what, SaidAll(r.Messages), r.System.String(), tools)
+}
+
+func (s *stage) outcome(to *Tape, out host.Outcome, err error) {
+	to.Add("  %s reply=%q stored=%s answering=%s error=%v",
+		out.Session.SessionID, out.Reply.Text(), SaidAll(out.Messages), out.Engine.Answering, err)
 }

@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"cmp"
 	"context"
 
 	ce "github.com/go-contextengine/contextengine"
@@ -29,7 +30,7 @@ func (c *Compactor) CompactSession(ctx context.Context, p ce.CompactParams) (_ c
 	if err != nil {
 		return ce.CompactResult{}, err
 	}
-	defer func() { err = firstError(err, log.Close()) }()
+	defer func() { err = cmp.Or(err, log.Close()) }()
 	v, err := log.View(ctx)
 	if err != nil {
 		return ce.CompactResult{}, err
@@ -43,13 +44,4 @@ func (c *Compactor) CompactSession(ctx context.Context, p ce.CompactParams) (_ c
 		return ce.CompactResult{}, err
 	}
 	return ce.CompactResult{OK: true, Compacted: true, Reason: ce.ReasonCompacted, Result: &ce.CompactDetails{Summary: "SUM"}}, nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,38 +9,8 @@ import (
 	"sync"
 
 	ce "github.com/go-contextengine/contextengine"
-	"github.com/go-contextengine/contextengine/message"
 	"github.com/go-contextengine/contextengine/transcript"
 )
-
-// A Tape records what happens, in order. The zero Tape is empty and ready, and a nil one
-// records nothing. Safe for concurrent use.
-type Tape struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-// Add appends a line.
-func (t *Tape) Add(format string, args ...any) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines = append(t.lines, fmt.Sprintf(format, args...))
-}
-
-// Take returns what was recorded since the last time.
-func (t *Tape) Take() []string {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := t.lines
-	t.lines = nil
-	return out
-}
 
 // An Engine records its calls on a tape and behaves as it is told to. It implements
 // every hook but those about subagents; those in Has are the ones that it reports and
@@ -109,16 +79,16 @@ func NewEngine(id string, hooks ce.HookSet, t *Tape) *Engine {
 // that it has on the tape: bootstrap, maintain, ingest, ingestBatch, assemble, compact,
 // afterTurn, commitTurn, sessionEnded, tools or close. It panics for any other, because
 // a fault that never comes would let a test pass.
-func (p *Engine) Fail(hook string, fs ...Fault) {
+func (e *Engine) Fail(hook string, fs ...Fault) {
 	if !slices.Contains(tapeNames(), hook) {
 		panic(fmt.Sprintf("hosttest: an engine has no hook %q", hook))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.faults == nil {
-		p.faults = map[string][]Fault{}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.faults == nil {
+		e.faults = map[string][]Fault{}
 	}
-	p.faults[hook] = append(p.faults[hook], fs...)
+	e.faults[hook] = append(e.faults[hook], fs...)
 }
 
 // tapeNames are the names of the hooks.
@@ -130,25 +100,25 @@ func tapeNames() []string {
 }
 
 // call records a call and does what it was told to.
-func (p *Engine) call(ctx context.Context, hook, format string, args ...any) error {
-	p.Tape.Add("%s %s %s", p.About.ID, hook, fmt.Sprintf(format, args...))
-	p.mu.Lock()
+func (e *Engine) call(ctx context.Context, hook, format string, args ...any) error {
+	e.Tape.Add("%s %s %s", e.About.ID, hook, fmt.Sprintf(format, args...))
+	e.mu.Lock()
 	var f Fault = Fine
-	if fs := p.faults[hook]; len(fs) > 0 {
-		f, p.faults[hook] = fs[0], fs[1:]
+	if fs := e.faults[hook]; len(fs) > 0 {
+		f, e.faults[hook] = fs[0], fs[1:]
 	}
-	p.mu.Unlock()
+	e.mu.Unlock()
 	return f(ctx)
 }
 
 // Info implements [ce.ContextEngine].
-func (p *Engine) Info() ce.Info { return p.About }
+func (e *Engine) Info() ce.Info { return e.About }
 
 // Hooks implements [ce.HookReporter].
-func (p *Engine) Hooks() ce.HookSet { return p.Has }
+func (e *Engine) Hooks() ce.HookSet { return e.Has }
 
 // Bootstrap implements [ce.Bootstrapper].
-func (p *Engine) Bootstrap(ctx context.Context, q ce.BootstrapParams) (ce.BootstrapResult, error) {
+func (e *Engine) Bootstrap(ctx context.Context, q ce.BootstrapParams) (ce.BootstrapResult, error) {
 	n := 0
 	for _, err := range q.Log.Branch(ctx) {
 		if err != nil {
@@ -160,37 +130,37 @@ func (p *Engine) Bootstrap(ctx context.Context, q ce.BootstrapParams) (ce.Bootst
 	if q.Previous.SessionID != "" {
 		from = " from " + q.Previous.SessionID
 	}
-	return ce.BootstrapResult{Bootstrapped: true}, p.call(ctx, "bootstrap", "%s %s%s rows=%d", q.SessionID, q.Boundary, from, n)
+	return ce.BootstrapResult{Bootstrapped: true}, e.call(ctx, "bootstrap", "%s %s%s rows=%d", q.SessionID, q.Boundary, from, n)
 }
 
 // Maintain implements [ce.Maintainer].
-func (p *Engine) Maintain(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
+func (e *Engine) Maintain(ctx context.Context, q ce.MaintainParams) (transcript.RewriteResult, error) {
 	deferred := ""
 	if q.Runtime.AllowDeferredCompaction {
 		deferred = " deferred"
 	}
-	if err := p.call(ctx, "maintain", "%s %s%s", q.SessionID, q.Reason, deferred); err != nil {
+	if err := e.call(ctx, "maintain", "%s %s%s", q.SessionID, q.Reason, deferred); err != nil {
 		return transcript.RewriteResult{}, err
 	}
-	if p.OnMaintain != nil {
-		return p.OnMaintain(ctx, q)
+	if e.OnMaintain != nil {
+		return e.OnMaintain(ctx, q)
 	}
 	return transcript.RewriteResult{}, nil
 }
 
 // Ingest implements [ce.ContextEngine].
-func (p *Engine) Ingest(ctx context.Context, q ce.IngestParams) (ce.IngestResult, error) {
-	return ce.IngestResult{Ingested: true}, p.call(ctx, "ingest", "%s%s", Said(q.Message), heartbeat(q.IsHeartbeat))
+func (e *Engine) Ingest(ctx context.Context, q ce.IngestParams) (ce.IngestResult, error) {
+	return ce.IngestResult{Ingested: true}, e.call(ctx, "ingest", "%s%s", Said(q.Message), heartbeat(q.IsHeartbeat))
 }
 
 // IngestBatch implements [ce.BatchIngester].
-func (p *Engine) IngestBatch(ctx context.Context, q ce.IngestBatchParams) (ce.IngestBatchResult, error) {
+func (e *Engine) IngestBatch(ctx context.Context, q ce.IngestBatchParams) (ce.IngestBatchResult, error) {
 	return ce.IngestBatchResult{IngestedCount: len(q.Messages)},
-		p.call(ctx, "ingestBatch", "%s%s", SaidAll(q.Messages), heartbeat(q.IsHeartbeat))
+		e.call(ctx, "ingestBatch", "%s%s", SaidAll(q.Messages), heartbeat(q.IsHeartbeat))
 }
 
 // Assemble implements [ce.ContextEngine].
-func (p *Engine) Assemble(ctx context.Context, q ce.AssembleParams) (ce.AssembleResult, error) {
+func (e *Engine) Assemble(ctx context.Context, q ce.AssembleParams) (ce.AssembleResult, error) {
 	prompt := "none"
 	if q.Prompt != nil {
 		prompt = short(fmt.Sprintf("%q", *q.Prompt))
@@ -199,58 +169,58 @@ func (p *Engine) Assemble(ctx context.Context, q ce.AssembleParams) (ce.Assemble
 	if q.AvailableTools != nil {
 		tools = strings.Join(q.AvailableTools, ",")
 	}
-	if err := p.call(ctx, "assemble", "%s prompt=%s budget=%d tools=%s", SaidAll(q.Messages), prompt, q.TokenBudget, tools); err != nil {
+	if err := e.call(ctx, "assemble", "%s prompt=%s budget=%d tools=%s", SaidAll(q.Messages), prompt, q.TokenBudget, tools); err != nil {
 		return ce.AssembleResult{}, err
 	}
-	if p.OnAssemble != nil {
-		return p.OnAssemble(q), nil
+	if e.OnAssemble != nil {
+		return e.OnAssemble(q), nil
 	}
 	return ce.AssembleResult{Messages: q.Messages}, nil
 }
 
 // Compact implements [ce.ContextEngine].
-func (p *Engine) Compact(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
-	err := p.call(ctx, "compact", "trigger=%s goal=%s force=%t budget=%d current=%d active=%t instructions=%q",
+func (e *Engine) Compact(ctx context.Context, q ce.CompactParams) (ce.CompactResult, error) {
+	err := e.call(ctx, "compact", "trigger=%s goal=%s force=%t budget=%d current=%d active=%t instructions=%q",
 		q.Trigger, q.Goal, q.Force, q.TokenBudget, q.CurrentTokens, q.ActiveTurn, q.CustomInstructions)
 	if err != nil {
 		return ce.CompactResult{}, err
 	}
-	if p.OnCompact != nil {
-		return p.OnCompact(ctx, q)
+	if e.OnCompact != nil {
+		return e.OnCompact(ctx, q)
 	}
 	return ce.DelegateCompaction(ctx, q)
 }
 
 // AfterTurn implements [ce.AfterTurner].
-func (p *Engine) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error {
-	return p.call(ctx, "afterTurn", "%s", turnText(q))
+func (e *Engine) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error {
+	return e.call(ctx, "afterTurn", "%s", turnText(q))
 }
 
 // CommitTurn implements [ce.TurnCommitter].
-func (p *Engine) CommitTurn(ctx context.Context, q ce.CommitTurnParams) (ce.CommitTurnResult, error) {
+func (e *Engine) CommitTurn(ctx context.Context, q ce.CommitTurnParams) (ce.CommitTurnResult, error) {
 	key := "no key"
 	if q.AdvancementKey == q.SessionID+"/"+q.Admission.ID && q.Admission.ID != "" {
 		key = "keyed"
 	}
-	return ce.CommitTurnResult{Status: ce.CommitCommitted}, p.call(ctx, "commitTurn", "%s %s", turnText(q.AfterTurnParams), key)
+	return ce.CommitTurnResult{Status: ce.CommitCommitted}, e.call(ctx, "commitTurn", "%s %s", turnText(q.AfterTurnParams), key)
 }
 
 // OnSessionEnded implements [ce.SessionEndObserver].
-func (p *Engine) OnSessionEnded(ctx context.Context, q ce.SessionEndedParams) error {
-	return p.call(ctx, "sessionEnded", "%s %s %s", q.SessionID, q.Reason, q.Successor.SessionID)
+func (e *Engine) OnSessionEnded(ctx context.Context, q ce.SessionEndedParams) error {
+	return e.call(ctx, "sessionEnded", "%s %s %s", q.SessionID, q.Reason, q.Successor.SessionID)
 }
 
 // Tools implements [ce.ToolProvider].
-func (p *Engine) Tools(ctx context.Context, q ce.ToolsParams) ([]ce.Tool, error) {
-	return p.Offers, p.call(ctx, "tools", "%s", q.SessionID)
+func (e *Engine) Tools(ctx context.Context, q ce.ToolsParams) ([]ce.Tool, error) {
+	return e.Offers, e.call(ctx, "tools", "%s", q.SessionID)
 }
 
 // Close implements io.Closer.
-func (p *Engine) Close() error {
-	if !p.Has.Has(ce.HookClose) {
+func (e *Engine) Close() error {
+	if !e.Has.Has(ce.HookClose) {
 		return nil // every io.Closer is closed; this one has nothing to close
 	}
-	return p.call(context.Background(), "close", "")
+	return e.call(context.Background(), "close", "")
 }
 
 func heartbeat(is bool) string {
@@ -266,41 +236,4 @@ func turnText(q ce.AfterTurnParams) string {
 		summary = fmt.Sprintf(" summary=%q", q.AutoCompactionSummary)
 	}
 	return fmt.Sprintf("%s new=%s budget=%d%s%s", SaidAll(q.Messages), SaidAll(q.New()), q.TokenBudget, summary, heartbeat(q.IsHeartbeat))
-}
-
-// Said shows a message in a few characters: role, calls, and its text or how long that
-// is.
-func Said(m message.Message) string {
-	role := map[message.Role]string{
-		message.RoleUser: "u", message.RoleAssistant: "a", message.RoleToolResult: "r",
-		message.RoleCustom: "c", message.RoleCompactionSummary: "s",
-	}[m.Role]
-	text := m.Text() + m.Summary
-	for call := range m.ToolCalls() {
-		text += "@" + call.ID
-	}
-	if m.ToolCallID != "" {
-		text = m.ToolCallID + "=" + text
-	}
-	text = short(text)
-	if m.IsError {
-		role += "!"
-	}
-	return role + ":" + text
-}
-
-func short(text string) string {
-	if len(text) > 40 {
-		return fmt.Sprintf("%s…%d", text[:12], len(text))
-	}
-	return text
-}
-
-// SaidAll shows a list of messages.
-func SaidAll(ms []message.Message) string {
-	out := make([]string, len(ms))
-	for i, m := range ms {
-		out[i] = Said(m)
-	}
-	return "[" + strings.Join(out, " | ") + "]"
 }

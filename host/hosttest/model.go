@@ -2,12 +2,10 @@ package hosttest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 
-	ce "github.com/go-contextengine/contextengine"
 	"github.com/go-contextengine/contextengine/host"
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -25,7 +23,7 @@ func Reply(text string) Step { return ReplyUsing(text, nil) }
 func ReplyUsing(text string, u *message.Usage) Step {
 	return func(context.Context, host.Request) (message.Message, error) {
 		m := message.Assistant(message.Text(text))
-		m.StopReason, m.Usage = "stop", u
+		m.StopReason, m.Usage = message.StopEnd, u
 		return m, nil
 	}
 }
@@ -34,7 +32,7 @@ func ReplyUsing(text string, u *message.Usage) Step {
 func Calls(calls ...message.Block) Step {
 	return func(context.Context, host.Request) (message.Message, error) {
 		m := message.Assistant(calls...)
-		m.StopReason = "toolUse"
+		m.StopReason = message.StopToolUse
 		return m, nil
 	}
 }
@@ -96,22 +94,4 @@ func (m *Model) Requests() []host.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
-}
-
-// Tool returns a tool without arguments that runs f.
-func Tool(name string, f func(ctx context.Context, arguments json.RawMessage) ([]message.Block, error)) ce.Tool {
-	return tool{name, f}
-}
-
-type tool struct {
-	name string
-	f    func(ctx context.Context, arguments json.RawMessage) ([]message.Block, error)
-}
-
-func (t tool) Name() string            { return t.name }
-func (t tool) Description() string     { return "scripted" }
-func (t tool) Schema() json.RawMessage { return nil }
-
-func (t tool) Call(ctx context.Context, arguments json.RawMessage) ([]message.Block, error) {
-	return t.f(ctx, arguments)
 }

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -54,7 +55,7 @@ func ParseScript(raw []byte) (Script, error) {
 		}
 	}
 	if s.Rule == "" {
-		return s, fmt.Errorf("the first line names no rule")
+		return s, errors.New("the first line names no rule")
 	}
 	return s, nil
 }

@@ -16,18 +16,18 @@ import (
 
 // A stage is a driver with its engines, model and store, led by a script.
 type stage struct {
-	t      *testing.T
-	tape   *Tape
-	store  transcript.Store
-	opts   host.Options
-	model  *Model
-	probes map[string]*Engine
-	host   Driver
-	turn   Turn
-	last   host.Outcome
-	cancel context.CancelCauseFunc
-	ctx    context.Context
-	others sync.WaitGroup
+	t       *testing.T
+	tape    *Tape
+	store   transcript.Store
+	opts    host.Options
+	model   *Model
+	engines map[string]*Engine
+	host    Driver
+	turn    Turn
+	last    host.Outcome
+	cancel  context.CancelCauseFunc
+	ctx     context.Context
+	others  sync.WaitGroup
 
 	answers, later Tape   // of the present command, and of those that run beside it
 	forked         string // id of the session that fork made
@@ -36,7 +36,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	s := &stage{
 		t: t, tape: &Tape{}, store: transcript.NewMemory(), model: NewModel(),
-		probes: map[string]*Engine{},
+		engines: map[string]*Engine{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(t.Context())
 	s.opts = host.Options{Registry: &ce.Registry{}, Model: s.model, Estimator: ByteCount{}, Uncalibrated: true}
