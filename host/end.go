@@ -144,3 +144,32 @@ func (t *Turn) reply() message.Message {
 	}
 	return message.Message{}
 }
+
+// closeCalls stores a stand-in for every result that the turn did not get, so that the
+// log has no open calls. A result that comes later takes its place.
+func (t *Turn) closeCalls(ctx context.Context) error {
+	n := len(t.own.messages)
+	if n == 0 {
+		return nil
+	}
+	var open message.Unit
+	for u := range message.Units(t.own.messages) {
+		open = u
+	}
+	if !open.Open {
+		return nil
+	}
+	unit := t.own.messages[open.Start:]
+	whole, _ := message.RepairPairs(unit, nil)
+	var missing []message.Message
+	for _, m := range whole {
+		if message.IsMissingResult(m) && m.Key == "" {
+			m.Timestamp = t.h.opts.Now()
+			missing = append(missing, m)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return t.persist(ctx, missing...)
+}

@@ -171,3 +171,16 @@ func failedResult(call message.Block, text string) message.Message {
 	m.IsError = true
 	return m
 }
+
+// persistPartial stores what came of an answer before it broke off, and closes its
+// calls. What is empty is not stored.
+func (t *Turn) persistPartial(ctx context.Context, m message.Message, cause error) error {
+	if isEmpty(m) {
+		return nil
+	}
+	m.StopReason, m.ErrorMessage = message.StopError, cause.Error()
+	if ctx.Err() != nil {
+		m.StopReason = message.StopAborted
+	}
+	return t.persistLate(ctx, []message.Message{m})
+}
