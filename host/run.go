@@ -110,6 +110,19 @@ func wrapAsking(err error) error {
 	return fmt.Errorf("asking the model: %w", err)
 }
 
+// persistPartial stores what came of an answer before it broke off, and closes its
+// calls. What is empty is not stored.
+func (t *Turn) persistPartial(ctx context.Context, m message.Message, cause error) error {
+	if isEmpty(m) {
+		return nil
+	}
+	m.StopReason, m.ErrorMessage = message.StopError, cause.Error()
+	if ctx.Err() != nil {
+		m.StopReason = message.StopAborted
+	}
+	return t.persistLate(ctx, []message.Message{m})
+}
+
 // persistLate stores the results of a turn that was aborted, so that its calls
 // are closed.
 func (t *Turn) persistLate(ctx context.Context, results []message.Message) error {
@@ -170,17 +183,4 @@ func failedResult(call message.Block, text string) message.Message {
 	m := message.ToolResult(call.ID, call.Name, message.Text(text))
 	m.IsError = true
 	return m
-}
-
-// persistPartial stores what came of an answer before it broke off, and closes its
-// calls. What is empty is not stored.
-func (t *Turn) persistPartial(ctx context.Context, m message.Message, cause error) error {
-	if isEmpty(m) {
-		return nil
-	}
-	m.StopReason, m.ErrorMessage = message.StopError, cause.Error()
-	if ctx.Err() != nil {
-		m.StopReason = message.StopAborted
-	}
-	return t.persistLate(ctx, []message.Message{m})
 }
