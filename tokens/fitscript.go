@@ -24,6 +24,8 @@ import (
 	"os"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/go-contextengine/contextengine/tokens/bpe"
 )
 
 const (
@@ -35,6 +37,10 @@ const (
 	scale      = 64 // units per token
 
 	firstLead, leads, blocks = 0xc0, 64, 64 // extra costs are kept per leading and second byte
+	indic, emoji             = 0xe0, 0xf0   // and per third byte after these, emoji with emojiSecond
+	emojiSecond              = 0x9f
+	threeBytes, fourBytes    = 0xe0, 0xf0 // the leading bytes of characters of three bytes
+	firstHan, afterHangul    = 0xe4, 0xee
 
 	passes = 400
 	// Every so many passes a row below its least value gets heavier.
@@ -92,14 +98,24 @@ var classOf, tailOf = func() (class, tail [256]int) {
 }()
 
 // Costs are numbered: first the pairs of classes, then the extras of leading and second
-// byte, then those of second and third byte after indic, then the runs of each character.
+// byte, then those of second and third byte after indic, of the third after emoji, and of
+// rare characters by leading byte, then the runs of each character.
 const (
-	indic   = 0xe0
 	seconds = classes * classes
 	thirds  = seconds + leads*blocks
-	runs    = thirds + blocks/2*blocks
+	emojis  = thirds + blocks/2*blocks
+	rares   = emojis + blocks
+	runs    = rares + fourBytes - threeBytes
 	costs   = runs + utf8.RuneSelf
 )
+
+// rare tells, for the characters of three bytes, which are no token by themselves.
+var rare = func() (rare [1 << 16]bool) {
+	for c := range rare {
+		rare[c] = c >= 0x800 && bpe.O200kBase().Count(string(rune(c))) > 1
+	}
+	return rare
+}()
 
 // features returns how often each cost occurs in s, after a byte of class row, and the
 // tokens that are not fitted: the bytes inside characters.
@@ -118,8 +134,13 @@ func features(s string, row int) (count map[int]float64, fixed float64) {
 			extra = seconds + (b-firstLead)*blocks
 		case extra == seconds+(indic-firstLead)*blocks:
 			extra = thirds + b%(blocks/2)*blocks
+		case extra == seconds+(emoji-firstLead)*blocks && b == emojiSecond:
+			extra = emojis
 		default:
 			extra = 0
+		}
+		if b >= threeBytes && b < fourBytes && i+2 < len(s) && rare[b%16<<12|int(s[i+1])%blocks<<6|int(s[i+2])%blocks] {
+			count[rares+b-threeBytes]++
 		}
 		switch {
 		case c == inside:
@@ -241,6 +262,9 @@ func prior(i int) float64 {
 }
 
 func bound(i int, cost float64) float64 {
+	if i >= seconds+(firstHan-firstLead)*blocks && i < seconds+(afterHangul-firstLead)*blocks {
+		return 0 // rare or not is all that matters there
+	}
 	high := highest
 	if i >= seconds && i < runs || i%classes >= 16 && i%classes < inside {
 		high = topmost
@@ -282,8 +306,28 @@ func render(out []float64) []byte {
 	for second := range blocks / 2 {
 		fmt.Fprintf(&b, "%s + // 0x%X 0x%X\n", extras(out, thirds+second*blocks), indic, 0xa0+second)
 	}
+	fmt.Fprintf(&b, "%s // 0x%X 0x%X\n", extras(out, emojis), emoji, emojiSecond)
+	b.WriteString(raresHead)
+	for i := range fourBytes - threeBytes {
+		fmt.Fprintf(&b, "%d,", int(math.Round(out[rares+i]*scale)))
+	}
+	b.WriteString(rareHead)
+	for from := 0; from < len(rare); from += 1 << 9 {
+		fmt.Fprintf(&b, "%s + // U+%04X\n", bits(rare[from:from+1<<9]), from)
+	}
 	b.WriteString("\"\"\n")
 	return b.Bytes()
+}
+
+// bits packs eight to a byte, the first the lowest.
+func bits(set []bool) string {
+	packed := make([]byte, len(set)/8)
+	for i, is := range set {
+		if is {
+			packed[i/8] |= 1 << (i % 8)
+		}
+	}
+	return strconv.QuoteToASCII(string(packed))
 }
 
 func extras(out []float64, from int) string {
@@ -348,6 +392,18 @@ const end = `}
 // blockCosts is what a character costs beyond its pair, by leading byte from 0xC0 on and
 // second byte: 64 for each. It tells apart the scripts that share a leading byte. After
 // 0xE0, which most Indic scripts and Thai have, 64 more for each second byte from 0xA0 on
-// tell frequent characters from rare ones by the third.
+// tell frequent characters from rare ones by the third, and the last 64 do so for emoji
+// after 0xF0 0x9F.
 const blockCosts = "" +
+`
+
+const raresHead = `
+// rareCosts is what a rare character costs beyond that, by leading byte from 0xE0 on.
+var rareCosts = [...]uint8{`
+
+const rareHead = `}
+
+// rareCharacters has a bit for each character below U+10000, set for those of three bytes
+// that are no token by themselves.
+const rareCharacters = "" +
 `

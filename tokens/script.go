@@ -36,16 +36,19 @@ const (
 	// numbers count near their exact cost, and short ones, which the pairs were fitted to, as
 	// before.
 	digitClass, digitGroup, digitGroupCost = 4, 3, 24
-	// indicLead is the leading byte whose third bytes have costs too, from thirdBytes on.
-	indicLead, thirdBytes = 0xe0, 64 * blockSize
+	// indicLead is the leading byte whose third bytes have costs too, from thirdBytes on;
+	// those of emoji, which begin with emojiLead and emojiSecond, stand at emojiBytes.
+	indicLead, thirdBytes              = 0xe0, 64 * blockSize
+	emojiLead, emojiSecond, emojiBytes = 0xf0, 0x9f, thirdBytes + blockSize/2*blockSize
 )
 
 // scriptTokens adds up what each character costs after the one before it. That is
 // enough to tell where tokens begin: at a blank but not after it, where the case
 // changes, and between letters that rarely meet in words. Three things need more than
 // that: a run of blanks or signs is about one token, however long; every third digit of
-// a number begins one; and the second byte of a character, after 0xE0 the third too,
-// tells a rare script from the one that most text with this leading byte is in.
+// a number begins one; and the second byte of a character, for some the third too,
+// tells a rare script from the one that most text with this leading byte is in, and
+// whether the vocabulary has the character a frequent character from a rare one.
 func scriptTokens(s string) int {
 	if s == "" {
 		return 0
@@ -87,8 +90,15 @@ func scriptTokens(s string) int {
 		if b < indicLead || i+2 >= len(s) {
 			continue
 		}
-		if b == indicLead {
-			units += int(blockCosts[thirdBytes+second%(blockSize/2)*blockSize+uint(s[i+2])%blockSize])
+		third := uint(s[i+2]) % blockSize
+		switch {
+		case b == indicLead:
+			units += int(blockCosts[thirdBytes+second%(blockSize/2)*blockSize+third])
+		case b == emojiLead && s[i+1] == emojiSecond:
+			units += int(blockCosts[emojiBytes+third])
+		}
+		if c := uint(b-indicLead)<<12 | second<<6 | third; b < emojiLead && rareCharacters[c/8]>>(c%8)&1 == 1 {
+			units += int(rareCosts[b-indicLead])
 		}
 		if !utf8.RuneStart(s[i+1]) && !utf8.RuneStart(s[i+2]) {
 			units += 2 * int(pairCosts[(row|insideClass)%(classCount*classCount)])
