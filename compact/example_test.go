@@ -37,7 +37,7 @@ func Example() {
 	}
 
 	compactor, err := compact.New(store, &compact.Options{
-		KeepRecent: 500,
+		KeepRecent: 520,
 		Summarizer: compact.Scripted(compact.Reply{Text: "Steps 0 to 24 are done."}),
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestNightlyTablesAreReproducible(t *testing.T) {
 		t.Skip("the last digit depends on the processor, the scripts on the Go release")
 	}
 	file := filepath.Join(t.TempDir(), "tables")
-	out, err := exec.CommandContext(t.Context(), "go", "run", "fitscript.go", "fitrows.go", file).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "run", "fitscript.go", "fitrows.go", "fittexts.go", "fitrender.go", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -2,7 +2,7 @@ package tokens
 
 import "unicode/utf8"
 
-//go:generate go run fitscript.go fitrows.go
+//go:generate go run fitscript.go fitrows.go fittexts.go fitrender.go
 
 // ScriptAware is the default Estimator: it needs no vocabulary, reads a text once at
 // about a gigabyte a second, and is rather high than low for text in every script.
@@ -31,15 +31,18 @@ const (
 	// firstLead is the least leading byte of a longer character, blockSize how many bytes
 	// may follow one.
 	firstLead, blockSize = 0xc0, 64
+	// afterLetters is the first class after those of small letters.
+	afterLetters = 4
 	// digitClass is the class of digits, of which every digitGroup make a token. Where one
 	// begins, digitGroupCost comes on top of the pair, in 1/unitsPerToken: so much that long
 	// numbers count near their exact cost, and short ones, which the pairs were fitted to, as
 	// before.
 	digitClass, digitGroup, digitGroupCost = 4, 3, 24
-	// indicLead is the leading byte whose third bytes have costs too, from thirdBytes on;
-	// those of emoji, which begin with emojiLead and emojiSecond, stand at emojiBytes.
-	indicLead, thirdBytes              = 0xe0, 64 * blockSize
-	emojiLead, emojiSecond, emojiBytes = 0xf0, 0x9f, thirdBytes + blockSize/2*blockSize
+	// threeBytes is the least leading byte of characters of three bytes. Their third bytes have
+	// costs too after 0xE0, from thirdBytes on, and those of emoji, from emojiBytes on.
+	threeBytes = 0xe0
+	thirdBytes = 64 * blockSize
+	emojiBytes = thirdBytes + blockSize/2*blockSize
 )
 
 // scriptTokens adds up what each character costs after the one before it. That is
@@ -54,11 +57,24 @@ func scriptTokens(s string) int {
 		return 0
 	}
 	units, row, before := 0, uint(startClass*classCount), byte(0)
-	digits := 0 // after the first of a number
+	digits, long := 0, longWord // after the first of a number; where a word gets too long
 	for i := 0; i < len(s); i++ {
 		b := s[i]
 		c := uint(byteClasses[b])
 		cost := int(pairCosts[(row|c)%(classCount*classCount)])
+		if c < afterLetters {
+			if i >= long {
+				cost += longWordCost
+			}
+			units += cost
+			row, before = c*classCount, b
+			continue
+		}
+		long = i + 1 + longWord
+		if b == before && row == insideClass*classCount { // a run goes on
+			units += int(runCosts[b])
+			continue
+		}
 		if b < utf8.RuneSelf {
 			switch {
 			case c == digitClass:
@@ -68,9 +84,6 @@ func scriptTokens(s string) int {
 					digits, cost = 0, cost+digitGroupCost
 				}
 			case b == before && runCosts[b] > 0:
-				if row == insideClass*classCount {
-					cost = int(runCosts[b])
-				}
 				c = insideClass
 			}
 			units += cost
@@ -87,23 +100,37 @@ func scriptTokens(s string) int {
 		}
 		second := uint(s[i+1]) % blockSize
 		units += int(blockCosts[uint(b-firstLead)*blockSize|second])
-		if b < indicLead || i+2 >= len(s) {
+		if b < threeBytes {
+			if !utf8.RuneStart(s[i+1]) {
+				units += int(pairCosts[(row|insideClass)%(classCount*classCount)])
+				i++
+			}
 			continue
 		}
-		third := uint(s[i+2]) % blockSize
-		switch {
-		case b == indicLead:
-			units += int(blockCosts[thirdBytes+second%(blockSize/2)*blockSize+third])
-		case b == emojiLead && s[i+1] == emojiSecond:
-			units += int(blockCosts[emojiBytes+third])
+		if i+2 >= len(s) {
+			continue
 		}
-		if c := uint(b-indicLead)<<12 | second<<6 | third; b < emojiLead && rareCharacters[c/8]>>(c%8)&1 == 1 {
-			units += int(rareCosts[b-indicLead])
-		}
+		units += thirdCost(uint(b-threeBytes), second, uint(s[i+2])%blockSize)
 		if !utf8.RuneStart(s[i+1]) && !utf8.RuneStart(s[i+2]) {
 			units += 2 * int(pairCosts[(row|insideClass)%(classCount*classCount)])
 			i += 2
 		}
 	}
 	return max(1, ceilDiv(units, unitsPerToken))
+}
+
+// thirdCost is what the third byte of a character adds, by how much the leading byte is above
+// threeBytes, and the second and third byte.
+func thirdCost(lead, second, third uint) int {
+	const indic, emoji, emojiSecond = 0xe0 - threeBytes, 0xf0 - threeBytes, 0x9f % blockSize
+	switch {
+	case lead == indic:
+		return int(blockCosts[thirdBytes+second%(blockSize/2)*blockSize+third])
+	case lead < emoji:
+		c := lead<<12 | second<<6 | third
+		return int(rareCosts[lead]) * int(rareCharacters[c/8]>>(c%8)&1)
+	case lead == emoji && second == emojiSecond:
+		return int(blockCosts[emojiBytes+third])
+	}
+	return 0
 }

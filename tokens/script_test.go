@@ -140,6 +140,22 @@ func TestScriptAwareWithinBands(t *testing.T) {
 	}
 }
 
+// What people and programs write every day, in more languages than have a corpus; each line of
+// the file has the band, a name and the text.
+func TestScriptAwareEverydayTexts(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(readCorpus(t, "sentences")) {
+		fields := strings.SplitN(strings.TrimSpace(line), "\t", 3)
+		require.Len(t, fields, 3, line)
+		high := map[string]float64{"narrow": 1.35, "wide": 1.8}[fields[0]]
+		for _, text := range []string{fields[2], strings.Repeat(fields[2]+" ", 10)} {
+			r := ratio(text)
+			require.GreaterOrEqual(t, r, 0.9, fields[1])
+			require.LessOrEqual(t, r, high, fields[1])
+		}
+	}
+}
+
 func TestScriptAwareIsMonotone(t *testing.T) {
 	t.Parallel()
 	e := tokens.ScriptAware()
