@@ -53,11 +53,12 @@ func TestExtractive(t *testing.T) {
 
 func TestExtractiveCarriesWhatAModelWrote(t *testing.T) {
 	t.Parallel()
-	previous := "The user moves billing.\n\n## Progress\nThe broker is broker-17.internal:9092. Half is done.\n\n## Exact identifiers\n- `JIRA-4711`, tok_9aa\n\n## Turn in progress\n### Decisions\nUse queue_v2 instead of cron."
+	previous := "The user moves billing.\n\n## Progress\nThe broker is broker-17.internal:9092. Half is done.\n\n## Exact identifiers\n- `JIRA-4711`, tok_9aa\n- auth, which is broken\n\n## Turn in progress\n### Decisions\nUse queue_v2 instead of cron."
 	text := extract(t, compact.Request{Source: compact.RenderSource(talk(1)), Previous: previous, TargetTokens: 500})
 	for _, want := range []string{"broker-17.internal:9092", "JIRA-4711", "tok_9aa", "Use queue_v2 instead of cron."} {
 		require.Contains(t, text, want)
 	}
+	require.NotContains(t, text, "auth", "a word before a comma is no name")
 }
 
 // What tools made for the occasion goes before paths, which they print by the hundred, and

@@ -69,19 +69,23 @@ const (
 )
 
 // readLines takes over the identifiers of an earlier summary. In one that a model wrote
-// they have no class and count as mentioned.
+// they have no class and count as mentioned, and commas are those of sentences.
 func (n *names) readLines(body string) {
-	c := classMentioned
+	c, ours := classMentioned, false
 	for _, line := range strings.Split(body, "\n") {
 		line = strings.TrimSpace(line)
 		if i := slices.IndexFunc([]nameClass{classTool, classMentioned, classStated}, func(c nameClass) bool {
 			return line == c.title()
 		}); i >= 0 {
-			c = nameClass(i)
+			c, ours = nameClass(i), true
 			continue
 		}
 		list, listed := strings.CutPrefix(line, "- ")
-		for item := range strings.SplitSeq(list, nameSeparator) {
+		items := []string{list}
+		if ours {
+			items = strings.Split(list, nameSeparator)
+		}
+		for _, item := range items {
 			if listed && item != "" && !strings.ContainsAny(item, " \t") {
 				n.note(strings.Trim(item, "`"), c)
 			} else {
