@@ -156,18 +156,25 @@ func TestSpec01_15_02_MissingAndDiscovery(t *testing.T) {
 func TestSpec01_15_02_CancelledFactory(t *testing.T) {
 	cause := errors.New("gone home")
 	for _, id := range []string{"x", "legacy"} {
-		r := newRegistry()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		owner := map[string]string{"x": "plugin:x", "legacy": "core"}[id]
-		require.NoError(t, r.Register(id, owner, func(ctx context.Context, _ ce.FactoryContext) (ce.ContextEngine, error) {
-			cancel(cause)
-			return nil, context.Cause(ctx)
-		}))
-		_, err := r.Resolve(ctx, ce.Selection{Engine: id})
-		require.ErrorIs(t, err, cause)
-		require.Empty(t, r.Quarantines())
-		_, err = r.Resolve(ctx, ce.Selection{Engine: id})
-		require.ErrorIs(t, err, cause, "nothing is called once ctx is done")
+		for name, answer := range map[string]func(context.Context) error{
+			"its cause": context.Cause,
+			"its error": func(ctx context.Context) error { return fmt.Errorf("connecting: %w", ctx.Err()) },
+		} {
+			t.Run(id+" answers "+name, func(t *testing.T) {
+				r := newRegistry()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				owner := map[string]string{"x": "plugin:x", "legacy": "core"}[id]
+				require.NoError(t, r.Register(id, owner, func(ctx context.Context, _ ce.FactoryContext) (ce.ContextEngine, error) {
+					cancel(cause)
+					return nil, answer(ctx)
+				}))
+				_, err := r.Resolve(ctx, ce.Selection{Engine: id})
+				require.ErrorIs(t, err, cause)
+				require.Empty(t, r.Quarantines())
+				_, err = r.Resolve(ctx, ce.Selection{Engine: id})
+				require.ErrorIs(t, err, cause, "nothing is called once ctx is done")
+			})
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func (r *Registry) Resolve(ctx context.Context, s Selection) (*Handle, error) {
 	}
 	f := examine(ctx, err)
 	if f.cancelled {
-		return nil, f.err
+		return nil, context.Cause(ctx)
 	}
 	return substitute(ctx, h, r.fail(ctx, g, op, f))
 }
@@ -137,7 +137,7 @@ func (r *Registry) resolveDefault(ctx context.Context, h *Handle) (*Handle, erro
 	if err != nil {
 		f := examine(ctx, err)
 		if f.cancelled {
-			return nil, f.err
+			return nil, context.Cause(ctx)
 		}
 		return nil, h.wrap(op, f.err)
 	}
