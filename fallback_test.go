@@ -153,11 +153,13 @@ func TestWatchStandIn(t *testing.T) {
 	f := newFake(0)
 	h := resolve(t, newRegistry(), f, ce.Selection{})
 	answered := func() bool {
-		ctx, standIn := ce.WatchStandIn(t.Context())
-		again, same := ce.WatchStandIn(ctx)
-		require.Same(t, standIn, same)
-		_, err := callHook(again, h, "assemble")
+		ctx, outer := ce.WatchStandIn(t.Context())
+		inner, standIn := ce.WatchStandIn(ctx)
+		_, err := callHook(inner, h, "assemble")
 		require.NoError(t, err)
+		require.Equal(t, outer.Answered(), standIn.Answered())
+		_, later := ce.WatchStandIn(inner)
+		require.False(t, later.Answered(), "what was before is over")
 		return standIn.Answered()
 	}
 	require.False(t, answered())
