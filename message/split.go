@@ -39,7 +39,8 @@ func SplitResults(m Message) []Message {
 func isResultBlock(b Block) bool { return b.Type == BlockToolResult }
 
 // resultMessage makes a message of the result block m.Content[k]. Providers put the output
-// into the block's text, content or data, and the flag under one of two names.
+// into the block's text, content or data, and the flag under one of two names. What has
+// another form than theirs stays in Extra.
 func resultMessage(m Message, k int) Message {
 	b := m.Content[k]
 	id, name := identify(&m, k)
@@ -47,18 +48,21 @@ func resultMessage(m Message, k int) Message {
 	if b.Text != "" {
 		out.Content = append(out.Content, Text(b.Text))
 	}
-	content, _ := contentOf(b.Extra[keyContent])
+	read := map[string]bool{}
+	content, form := contentOf(b.Extra[keyContent])
+	read[keyContent] = form != formOther || jsonx.KindOf(b.Extra[keyContent]) == jsonx.Null
 	out.Content = append(out.Content, content...)
 	if b.Data != "" {
 		out.Content = append(out.Content, Image(b.Data, b.MIMEType))
 	}
 	for _, key := range []string{"isError", "is_error"} {
-		failed, _ := jsonx.Bool(b.Extra[key])
+		failed, fit := jsonx.Bool(b.Extra[key])
 		out.IsError = out.IsError || failed
+		read[key] = fit != jsonx.Unfit
 	}
 	out.Extra = maps.Clone(b.Extra)
 	maps.DeleteFunc(out.Extra, func(key string, _ json.RawMessage) bool {
-		return key == keyContent || key == "isError" || key == "is_error" || keysOf(b.Type).owns(key)
+		return read[key] || keysOf(b.Type).owns(key)
 	})
 	if len(out.Extra) == 0 {
 		out.Extra = nil

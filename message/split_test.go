@@ -1,6 +1,7 @@
 package message_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,4 +53,22 @@ func TestSplitResults(t *testing.T) {
 
 	result := message.ToolResult("c1", "read", message.Block{Type: message.BlockToolResult, ID: "c2"}, message.Text("x"))
 	require.Equal(t, []message.Message{result}, message.SplitResults(result), "is one already")
+}
+
+// What a result's fields cannot hold is in Extra, and in the JSON of the message.
+func TestSplitResultsKeepsOddContent(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		`42`:                            `42`,
+		`["a",3]`:                       `["a",3]`,
+		`{"type":"text","text":"x"}`:    `[{"type":"text","text":"x"}]`,
+		`null`:                          `[]`,
+		`[{"type":"blob","bytes":"x"}]`: `[{"type":"blob","bytes":"x"}]`,
+	} {
+		part := message.SplitResults(decode(t, `{"role":"user","content":[
+			{"type":"toolResult","toolCallId":"c1","isError":"yes","content":`+content+`}]}`))[0]
+		raw, err := json.Marshal(part)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"role":"toolResult","toolCallId":"c1","isError":"yes","content":`+want+`}`, string(raw))
+	}
 }
