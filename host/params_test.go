@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,19 +161,27 @@ func (c *cacheReader) AfterTurn(ctx context.Context, q ce.AfterTurnParams) error
 	return c.probe.AfterTurn(ctx, q)
 }
 
-// A model that answers as somebody else made a mistake, which is not stored.
+// A model that answers as somebody else made a mistake, which is not stored, whether it failed
+// as well or not. What it used was used.
 func TestAnswersOfAnotherRole(t *testing.T) {
 	t.Parallel()
+	foreign := message.User("an answer")
+	foreign.Usage = &message.Usage{Input: 7, Total: 7}
 	h := hostOver(t, transcript.NewMemory(), &host.Options{Model: hosttest.NewModel(
-		func(context.Context, host.Request) (message.Message, error) { return message.User("an answer"), nil },
+		func(context.Context, host.Request) (message.Message, error) { return foreign, nil },
+		func(context.Context, host.Request) (message.Message, error) { return foreign, errors.New("cut off") },
 		func(context.Context, host.Request) (message.Message, error) {
 			return message.Message{Content: []message.Block{message.Text("an answer")}}, nil
 		},
 	)})
+	for _, want := range []string{`the model answered with a message of role "user"`, "cut off"} {
+		out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+		require.EqualError(t, err, "asking the model: "+want)
+		require.Equal(t, "[u:hi]", saidAll(out.Messages))
+		asked := out.Events[slices.IndexFunc(out.Events, func(e host.Event) bool { return e.Operation == host.OpModel })]
+		require.Equal(t, 7, asked.InputTokens)
+	}
 	out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
-	require.EqualError(t, err, `asking the model: the model answered with a message of role "user"`)
-	require.Equal(t, "[u:hi]", saidAll(out.Messages))
-	out, err = h.Run(t.Context(), ref("s"), message.User("hi"), nil)
 	require.NoError(t, err)
 	require.Equal(t, message.RoleAssistant, out.Reply.Role)
 }

@@ -48,8 +48,11 @@ func (h *Host) complete(ctx context.Context, r Request) (message.Message, error)
 		if m.Role == "" {
 			m.Role = message.RoleAssistant
 		}
-		if err == nil && m.Role != message.RoleAssistant {
-			return message.Message{}, fmt.Errorf("the model answered with a message of role %q", string(m.Role))
+		if m.Role != message.RoleAssistant {
+			if err == nil {
+				err = fmt.Errorf("the model answered with a message of role %q", string(m.Role))
+			}
+			return message.Message{Usage: m.Usage}, err // paid for, but nothing that may be stored
 		}
 		return m, err
 	}
