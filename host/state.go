@@ -157,8 +157,8 @@ func (v *visit) remember(ctx context.Context) {
 	}
 }
 
-// saveRecord stores the session's standing.
-func (v *visit) saveRecord(ctx context.Context) {
+// saveRecord stores the session's standing, and reports whether that went well.
+func (v *visit) saveRecord(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
 	raw, err := json.Marshal(v.session.snapshot())
@@ -168,6 +168,7 @@ func (v *visit) saveRecord(ctx context.Context) {
 	if err != nil {
 		v.warn(ctx, "saving the session's state failed", err)
 	}
+	return err == nil
 }
 
 // passes are those of the session, with the state they had.

@@ -221,6 +221,27 @@ func TestStateThatHangs(t *testing.T) {
 	})
 }
 
+// Nor does it hold every round of a tool loop, after each of which what the engine was given
+// is noted.
+func TestStateThatHangsInAToolLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var steps []hosttest.Step
+		for _, id := range []string{"c1", "c2", "c3", "c4", "c5"} {
+			steps = append(steps, hosttest.Calls(call(id, "read")))
+		}
+		h, _, _ := setUp(t, ce.HookAfterTurn, func(p *probe, o *host.Options) {
+			p.About.OwnsCompaction = true
+			o.State, o.Tools = hangingState{}, []ce.Tool{readTool("data")}
+		}, append(steps, hosttest.Reply("ok"))...)
+		start := time.Now()
+		_, err := h.Run(t.Context(), ref("s"), message.User("x"), nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(start), 10*time.Second, "once in the loop, once at the end")
+		require.NoError(t, h.Close(t.Context()))
+	})
+}
+
 // countingState counts what is read.
 type countingState struct {
 	host.StateStore
