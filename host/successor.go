@@ -33,6 +33,7 @@ func (v *visit) move(ctx context.Context, to string) error {
 	next := v.h.open.get(to)
 	next.take(v.session)
 	v.session = next
+	v.created = false // the successor was not made for this visit: it stays, whatever comes
 	v.lend()
 	return nil
 }

@@ -240,3 +240,30 @@ func TestSuccessorIsGivenBack(t *testing.T) {
 		require.NoError(t, h.Close(t.Context()))
 	})
 }
+
+// A turn that made its session and moved to another one before it began leaves that one alone
+// when it then fails.
+func TestSuccessorOutlivesTheTurnThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	st := newFaultStore(transcript.NewMemory())
+	log, err := st.Create(t.Context(), transcript.Header{ID: "s2"})
+	require.NoError(t, err)
+	_, err = log.Append(t.Context(), transcript.MessageEntry(message.User("precious")))
+	require.NoError(t, errors.Join(err, log.Close()))
+	p := newProbe("alpha", 0, &tape{})
+	p.OnCompact = movesTo("s2")
+	reg := &ce.Registry{}
+	register(t, reg, p)
+	h := hostOver(t, st, &host.Options{
+		Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Models: windowOf(8000), Estimator: byteCount{}, SoftThreshold: 500,
+	})
+	st.fail("append", 1)
+	_, err = h.Begin(t.Context(), ref("s"), message.User(strings.Repeat("x", 9000)), nil)
+	require.ErrorIs(t, err, errDisk)
+	require.ErrorContains(t, err, `session "s2"`)
+	log, err = st.Open(t.Context(), "s2")
+	require.NoError(t, err)
+	view, err := log.View(t.Context())
+	require.NoError(t, errors.Join(err, log.Close()))
+	require.Equal(t, "[u:precious]", saidAll(view.Messages))
+}
