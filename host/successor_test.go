@@ -209,6 +209,55 @@ func TestSuccessorWithAnotherHistory(t *testing.T) {
 	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "[u:in short | u:yyyyyyyyyyyy…2000 | a:ok] new=[u:yyyyyyyyyyyy…2000 | a:ok]")
 }
 
+// A compaction that moved counts for nothing when its numbers say so, but the turn is in the
+// successor: what is sent and what the engine is given are of that.
+func TestSuccessorWithoutProgress(t *testing.T) {
+	t.Parallel()
+	for name, owns := range map[string]bool{"owner": true, "other": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := transcript.NewMemory()
+			var tp tape
+			p := newProbe("alpha", ce.HookAfterTurn, &tp)
+			p.About.OwnsCompaction = owns
+			p.OnAssemble = func(q ce.AssembleParams) ce.AssembleResult {
+				return ce.AssembleResult{Messages: q.Messages, EstimatedTokens: 9000, PromptAuthority: ce.AuthorityPreassembly}
+			}
+			p.OnCompact = func(ctx context.Context, _ ce.CompactParams) (ce.CompactResult, error) {
+				p.OnAssemble = nil
+				log, err := st.Create(ctx, transcript.Header{ID: "s2", Boundary: "rotated"})
+				if err != nil {
+					return ce.CompactResult{}, err
+				}
+				_, err = log.Append(ctx, transcript.MessageEntry(message.User("in short")))
+				same := 5
+				return ce.CompactResult{
+					OK: true, Compacted: true, Result: &ce.CompactDetails{SessionID: "s2", TokensBefore: same, TokensAfter: &same},
+				}, errors.Join(err, log.Close())
+			}
+			reg := &ce.Registry{}
+			register(t, reg, p)
+			m := hosttest.NewModel(hosttest.Reply("one"), hosttest.Calls(call("c1", "read")), hosttest.Reply("two"))
+			h := hostOver(t, st, &host.Options{
+				Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: m, Models: windowOf(8000),
+				Estimator: byteCount{}, Tools: []ce.Tool{readTool("data")},
+			})
+			onAssemble := p.OnAssemble
+			p.OnAssemble = nil
+			_, err := h.Run(t.Context(), ref("s"), message.User("old"), nil)
+			require.NoError(t, err)
+			p.OnAssemble = onAssemble
+			tp.Take()
+			out, err := h.Run(t.Context(), ref("s"), message.User("hi"), nil)
+			require.NoError(t, err)
+			require.Equal(t, "s2", out.Session.SessionID)
+			require.Contains(t, h.Status(ref("s2")).LastNoProgress, "no_progress")
+			require.Equal(t, "[u:in short | u:hi]", saidAll(m.Requests()[1].Messages))
+			require.Contains(t, lineWith(&tp, "alpha afterTurn"), "[u:in short | u:hi | a:@c1 | r:c1=data")
+		})
+	}
+}
+
 // While a turn goes on without the successor that does not exist, that id is free. A caller
 // who does not wait any longer is told so, and not that the compaction freed nothing.
 func TestSuccessorIsGivenBack(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // compactInTurn compacts within a turn and assembles anew where the history changed.
 func (t *Turn) compactInTurn(ctx context.Context, q compactRequest) (compactOutcome, error) {
-	assembled := false
+	assembled, of := false, t.of
 	q.measure = func(ctx context.Context) (int, error) {
 		assembled = true
 		if err := t.assemble(ctx); err != nil {
@@ -21,10 +21,12 @@ func (t *Turn) compactInTurn(ctx context.Context, q compactRequest) (compactOutc
 		q.current = t.current().Estimated
 	}
 	done, err := t.compact(ctx, q)
-	if err != nil || !done.counts {
-		return done, err
+	if err != nil || !done.counts && of == t.ref.SessionID {
+		return done, err // a move is one also where it freed nothing
 	}
-	t.guard.arm()
+	if done.counts {
+		t.guard.arm()
+	}
 	return done, t.renew(ctx, done, assembled)
 }
 
