@@ -16,7 +16,9 @@ import (
 
 // OpenDir returns the store of the session files in dir, which is made when it is missing. It
 // stays within dir: ids that would lead elsewhere are an [*InvalidIDError], and links are not
-// followed. Files are readable by their owner only.
+// followed. Files are readable by their owner only. A new session's file is called
+// TIMESTAMP_ID.jsonl, as OpenClaw and pi call it; sessions are found whatever the name of their
+// file, by the id in its header.
 func OpenDir(dir string, opts *DirOptions) (Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("opening store %q: %w", dir, err)
