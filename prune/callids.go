@@ -122,23 +122,24 @@ func (p *idPass) applyFrom(ms []message.Message, _ Input, known int) ([]message.
 		return slices.Clip(ms), 0
 	}
 	return p.rewriter.run(ms, known, "", edge{}, func(_ int, m *message.Message) (message.Message, verdict) {
-		switch m.Role {
-		case message.RoleAssistant:
-			return p.assistant(m)
-		case message.RoleToolResult:
+		if m.Role == message.RoleToolResult {
 			return p.result(m)
 		}
-		return *m, kept
+		return p.blocks(m)
 	})
 }
 
-func (p *idPass) assistant(m *message.Message) (message.Message, verdict) {
+// blocks treats calls, and results that stand in the message of somebody else.
+func (p *idPass) blocks(m *message.Message) (message.Message, verdict) {
 	return withBlocks(m, func(b message.Block) (message.Block, bool) {
-		if !b.IsCall() || b.ID == "" {
-			return b, false
-		}
 		raw := b.ID
-		b.ID = p.forCall(raw)
+		switch {
+		case raw == "":
+		case b.Type == message.BlockToolResult:
+			b.ID = p.forResult(raw)
+		case m.Role == message.RoleAssistant && b.IsCall():
+			b.ID = p.forCall(raw)
+		}
 		return b, b.ID != raw
 	})
 }

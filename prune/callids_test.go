@@ -41,6 +41,33 @@ func TestSpec02_9_36_CallIDs(t *testing.T) {
 	require.JSONEq(t, `"call1"`, string(out[1].Extra["toolUseId"]))
 }
 
+// TestCallIDsOfResultBlocks: a result inside a user's message follows its call too.
+func TestCallIDsOfResultBlocks(t *testing.T) {
+	t.Parallel()
+	answer := message.Message{Role: message.RoleUser, Content: []message.Block{
+		message.Text("mine"), {Type: message.BlockToolResult, ID: "call_1", Text: "a"},
+	}}
+	ms := []message.Message{calling("call_1"), answer, calling("call_1"), answer}
+	for _, policy := range []prune.Policy{prune.PolicyAnthropic, prune.PolicyGemini, prune.PolicyOpenAIChat, prune.PolicyMistral} {
+		out := prune.Apply(append([]message.Message{message.User("go")}, ms...), prune.Input{}, prune.Hygiene(policy)...)
+		var calls, results []string
+		for _, m := range out {
+			for _, b := range m.Content {
+				switch {
+				case b.IsCall():
+					calls = append(calls, b.ID)
+				case b.Type == message.BlockToolResult:
+					results = append(results, b.ID)
+				}
+			}
+		}
+		require.Len(t, calls, 2, policy)
+		require.Equal(t, calls, results, policy)
+		require.NotEqual(t, calls[0], calls[1], policy)
+	}
+	require.Equal(t, "call_1", answer.Content[1].ID, "what is stored stays")
+}
+
 func TestSanitizeCallID(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"": "defaulttoolid", "!": "sanitizedtoolid", "functions.read:0": "functions.read:0", "a-b": "ab"} {

@@ -16,10 +16,14 @@ import (
 //
 // Numbers out of range are clamped. A lifetime is a string of numbers with ms, s, m, h or d,
 // such as 1h30m, and minutes where no unit is given; one that cannot be read keeps the default.
-// null is as good as absent. A value of another JSON type, such as a number for ttl or a
-// string for keepLastAssistants, is an error that names its key, and nothing is read.
+// null is as good as absent, and so is an empty raw. A value of another JSON type, such as a
+// number for ttl or a string for keepLastAssistants, is an error that names its key, and nothing
+// is read.
 func ParseCacheTTL(raw json.RawMessage) (opts CacheTTLOptions, on bool, err error) {
 	var c ttlConfig
+	if len(raw) == 0 {
+		return CacheTTLOptions{}, false, nil
+	}
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return CacheTTLOptions{}, false, fmt.Errorf("reading context pruning: %w", typeError(err))
 	}

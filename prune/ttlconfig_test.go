@@ -43,6 +43,12 @@ func TestParseCacheTTL(t *testing.T) {
 		require.True(t, on)
 		require.Equal(t, want, o.Effective().TTL, ttl)
 	}
+	for _, absent := range []json.RawMessage{nil, {}, json.RawMessage("null")} {
+		got, on, err := prune.ParseCacheTTL(absent)
+		require.NoError(t, err)
+		require.False(t, on)
+		require.Zero(t, got)
+	}
 }
 
 func TestParseCacheTTLNamesWhatHasTheWrongType(t *testing.T) {
