@@ -10,8 +10,8 @@ import (
 
 // HistoryLimit returns the pass that keeps the last userTurns user messages with what
 // follows them; the first message after what is left out is a user message. What stands
-// before the first user or assistant message, such as a summary, is kept. Zero or less is
-// no limit.
+// before the first user or assistant message, such as a summary, is kept. A user message that
+// holds tool results belongs to the turn of their calls. Zero or less is no limit.
 //
 // Each new turn moves the beginning of the list; [BatchedHistoryLimit] does so rarely.
 func HistoryLimit(userTurns int) Pass {
@@ -37,11 +37,18 @@ func BatchedHistoryLimit(userTurns int) Pass {
 func countUsers(ms []message.Message) int {
 	n := 0
 	for i := range ms {
-		if ms[i].Role == message.RoleUser {
+		if beginsTurn(&ms[i]) {
 			n++
 		}
 	}
 	return n
+}
+
+// beginsTurn: a user message that answers calls belongs to the turn of the calls.
+func beginsTurn(m *message.Message) bool {
+	return m.Role == message.RoleUser && !slices.ContainsFunc(m.Content, func(b message.Block) bool {
+		return b.Type == message.BlockToolResult
+	})
 }
 
 // keepTurns keeps the last turns user messages; limit says whether there is a limit.
@@ -57,7 +64,7 @@ func keepTurns(ms []message.Message, limit, turns int) []message.Message {
 	}
 	cut := -1
 	for i := len(ms) - 1; i >= start; i-- {
-		if ms[i].Role != message.RoleUser {
+		if !beginsTurn(&ms[i]) {
 			continue
 		}
 		if turns == 0 {

@@ -21,6 +21,17 @@ func TestSpec02_9_22_HistoryLimit(t *testing.T) {
 	require.True(t, sameList(results, prune.HistoryLimit(1).Apply(results, prune.Input{})))
 }
 
+// TestHistoryLimitKeepsAnswersOfCalls: a user message with the result of a call begins no turn.
+func TestHistoryLimitKeepsAnswersOfCalls(t *testing.T) {
+	t.Parallel()
+	answer := message.Message{Role: message.RoleUser, Content: []message.Block{
+		message.Text("mine"), {Type: message.BlockToolResult, ID: "c1", Text: "a"},
+	}}
+	ms := []message.Message{message.User("old"), message.User("go"), calling("c1"), answer}
+	require.Equal(t, ms[1:], prune.HistoryLimit(1).Apply(ms, prune.Input{}))
+	require.Equal(t, ms[1:], prune.BatchedHistoryLimit(1).Apply(append([]message.Message{message.User("older")}, ms...), prune.Input{}))
+}
+
 func TestBatchedHistoryLimit(t *testing.T) {
 	t.Parallel()
 	limit := prune.BatchedHistoryLimit(4)
