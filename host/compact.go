@@ -20,7 +20,9 @@ type compactRequest struct {
 	active       bool
 	degraded     ce.ReasonCode
 	// measure tells the size of the context after the compaction; nil: the view's. It
-	// compares with measured, the size before it by the same measure; 0: with current.
+	// compares with measured, the size before it by the same measure: what the provider
+	// counted is none, it is larger than the estimate exactly when a request overflowed.
+	// 0: with current.
 	measure  func(ctx context.Context) (int, error)
 	measured int
 	// builtin asks the host's own compaction instead of the engine.

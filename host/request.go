@@ -24,7 +24,9 @@ type Request struct {
 	// Temperature and Purpose are set in requests of an engine or of a compaction.
 	Temperature *float64 // nil: the provider's default
 	Purpose     string   // "": the turn itself
-	// Caller is the hook that an engine asks in, whatever purpose it names. "": none.
+	// Caller is the hook that an engine asks in, whatever purpose it names:
+	// "context-engine.assemble", "context-engine.after-turn" and so on. It is the Purpose
+	// where the engine names none. "": the turn, or the built-in compaction.
 	Caller string
 }
 

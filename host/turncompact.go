@@ -17,8 +17,9 @@ func (t *Turn) compactInTurn(ctx context.Context, q compactRequest) (compactOutc
 		}
 		return t.current().Estimated, nil
 	}
+	q.measured = t.current().Estimated
 	if q.current <= 0 {
-		q.current = t.current().Estimated
+		q.current = q.measured
 	}
 	done, err := t.compact(ctx, q)
 	if err != nil || !done.counts && of == t.ref.SessionID {
