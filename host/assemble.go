@@ -141,7 +141,7 @@ func (t *Turn) deliver(ctx context.Context) error {
 	case err == nil:
 		t.delivered, t.deliveredTo = len(t.own.messages), t.engine.Info().ID
 		t.leaveOver(true) // a host that continues after a crash does not deliver that again
-		t.unsaved = t.unsaved || !t.saveRecord(ctx)
+		t.checkpoint(ctx)
 	case !t.engine.settles(ctx, err):
 		return err
 	default:

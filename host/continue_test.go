@@ -243,30 +243,41 @@ func TestContinueWithAnEmptyAssembly(t *testing.T) {
 }
 
 // What an owner was given in the tool loop it is not given again, also when the program ends
-// without a word in the middle of the turn.
+// without a word in the middle of the turn, be it in a session that the turn moved to.
 func TestContinueAfterACrash(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	var tp tape
-	start := func(steps ...hosttest.Step) *host.Host {
-		st, err := transcript.OpenDir(dir, nil)
-		require.NoError(t, err)
-		p := newProbe("alpha", ce.HookAfterTurn, &tp)
-		p.About.OwnsCompaction = true
-		reg := &ce.Registry{}
-		register(t, reg, p)
-		return hostOver(t, st, &host.Options{
-			Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.NewModel(steps...), State: host.DirState(dir),
+	for _, session := range []string{"s", "s2"} {
+		t.Run(session, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var tp tape
+			start := func(steps ...hosttest.Step) *host.Host {
+				st, err := transcript.OpenDir(dir, nil)
+				require.NoError(t, err)
+				p := newProbe("alpha", ce.HookAfterTurn, &tp)
+				p.About.OwnsCompaction = true
+				p.OnCompact = rotatesTo(st, session)
+				reg := &ce.Registry{}
+				register(t, reg, p)
+				return hostOver(t, st, &host.Options{
+					Registry: reg, Selection: ce.Selection{Engine: "alpha"}, Model: hosttest.NewModel(steps...), State: host.DirState(dir),
+				})
+			}
+			tn, err := start().Begin(t.Context(), ref("s"), message.User("go"), nil)
+			require.NoError(t, err)
+			require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"))))
+			require.NoError(t, tn.Append(t.Context(), message.ToolResult("c1", "read", message.Text("data"))))
+			require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[u:go | a:@c1 | r:c1=data]")
+			if session != "s" {
+				again, err := tn.Recover(t.Context(), errTooLong)
+				require.NoError(t, err)
+				require.True(t, again)
+			}
+
+			out, err := start(hosttest.Reply("done")).Run(t.Context(), ref(session), message.Message{}, nil)
+			require.NoError(t, err)
+			require.Equal(t, "[u:go | a:@c1 | r:c1=data | a:done]", saidAll(out.Messages))
+			require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[a:done]")
 		})
 	}
-	tn, err := start().Begin(t.Context(), ref("s"), message.User("go"), nil)
-	require.NoError(t, err)
-	require.NoError(t, tn.Append(t.Context(), message.Assistant(call("c1", "read"))))
-	require.NoError(t, tn.Append(t.Context(), message.ToolResult("c1", "read", message.Text("data"))))
-	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[u:go | a:@c1 | r:c1=data]")
-
-	out, err := start(hosttest.Reply("done")).Run(t.Context(), ref("s"), message.Message{}, nil)
-	require.NoError(t, err)
-	require.Equal(t, "[u:go | a:@c1 | r:c1=data | a:done]", saidAll(out.Messages))
-	require.Contains(t, lineWith(&tp, "alpha afterTurn"), "new=[a:done]")
 }

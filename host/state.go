@@ -157,6 +157,12 @@ func (v *visit) remember(ctx context.Context) {
 	}
 }
 
+// checkpoint stores the session's standing before the end of the visit, for a host that
+// continues after a crash.
+func (v *visit) checkpoint(ctx context.Context) {
+	v.unsaved = v.unsaved || !v.saveRecord(ctx)
+}
+
 // saveRecord stores the session's standing, and reports whether that went well.
 func (v *visit) saveRecord(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)

@@ -35,6 +35,7 @@ func (v *visit) move(ctx context.Context, to string) error {
 	v.session = next
 	v.created = false // the successor was not made for this visit: it stays, whatever comes
 	v.lend()
+	v.checkpoint(ctx) // what was delivered before the move is known there, too
 	return nil
 }
 

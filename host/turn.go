@@ -49,7 +49,6 @@ type Turn struct {
 	view     []message.Message // of the log after the last append; nil: unknown
 	list     []message.Message // what joined made
 
-	unsaved   bool     // the state store failed: it is not asked again before the end
 	stale     bool     // the assembly is from before a compaction
 	shortened bool     // tool results are cut as far as needed
 	request   *Request // built from the assembly and own; nil: out of date

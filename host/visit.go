@@ -27,6 +27,7 @@ type visit struct {
 	session   *session
 	steps     *turn.Session
 	created   bool // the session was made for this visit
+	unsaved   bool // the state store failed: it is not asked again before the end
 	journal   *journal
 	builtins  *atomic.Int32 // how often the built-in compaction ran
 }
