@@ -3,6 +3,7 @@ package compact
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -74,4 +75,16 @@ func TestIdentifiersOfAHugeMessage(t *testing.T) {
 	text := "see /etc/first.conf " + middle + " /srv/middle/only.log " + middle + " and /etc/last.conf"
 	got := requiredIdentifiers([]segment{{label: labelUser, text: text}})
 	require.ElementsMatch(t, []string{"/etc/first.conf", "/srv/filler/0001.log", "/etc/last.conf"}, got)
+}
+
+// So it is where the text has no blanks, whose characters stay whole.
+func TestIdentifiersOfAHugeMessageWithoutBlanks(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []string{"", "。", "啊", "x"} { // moves the place of the cut
+		text := cut + "见/etc/first.conf。" + strings.Repeat("没有空格的文字", 10_000) + "见/etc/last.conf"
+		s := segment{label: labelUser, text: text}
+		require.True(t, utf8.ValidString(s.ends()))
+		require.LessOrEqual(t, len(s.ends()), maxSearched+1)
+		require.Equal(t, []string{"/etc/first.conf", "/etc/last.conf"}, ExtractIdentifiers(s.ends()))
+	}
 }

@@ -58,14 +58,19 @@ const (
 // half of them from the beginning. More than that is pasted in.
 const maxSearched = 128 << 10
 
+const blanks = " \n\t\r"
+
 // ends is a long text without its middle.
 func (s segment) ends() string {
 	if len(s.text) <= maxSearched {
 		return s.text
 	}
-	head, tail := s.text[:maxSearched/2], s.text[len(s.text)-maxSearched/2:]
-	// A word that is cut would be another identifier.
-	return head[:strings.LastIndexByte(head, ' ')+1] + "\n" + tail[strings.IndexByte(tail, ' ')+1:]
+	head, tail := cutBytes(s.text, maxSearched/2), cutBytesFront(s.text, maxSearched/2)
+	// A word that is cut would be another identifier. Some scripts have no blanks.
+	if i := strings.LastIndexAny(head, blanks); i >= 0 {
+		head = head[:i]
+	}
+	return head + "\n" + tail[strings.IndexAny(tail, blanks)+1:]
 }
 
 // segmentsOf renders messages and tells the speakers apart.
