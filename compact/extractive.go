@@ -3,6 +3,7 @@ package compact
 import (
 	"cmp"
 	"context"
+	"math"
 	"strings"
 
 	"github.com/go-contextengine/contextengine/tokens"
@@ -21,8 +22,8 @@ var (
 	_ Describer  = extractive{}
 )
 
-// unlimited is a window that takes everything.
-const unlimited = 1 << 40
+// unlimited is a window that takes everything, with room for what is computed with it.
+const unlimited = min(1<<40, math.MaxInt>>7)
 
 // Describe implements [Describer].
 func (extractive) Describe() Model {

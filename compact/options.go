@@ -247,18 +247,18 @@ func (o *Options) Validate() error {
 	}
 	for _, n := range [...]struct {
 		name  string
-		value int
+		value int64 // an int is too small for a duration where it has 32 bits
 	}{
-		{"keep recent", o.KeepRecent},
-		{"min source", o.MinSource},
-		{"max summary", o.MaxSummary},
-		{"max calls", o.MaxCalls},
-		{"max bytes", int(min(o.MaxBytes, 0))},
-		{"retry attempts", o.Retry.Attempts},
-		{"breaker failures", o.Breaker.Failures},
-		{"timeout", int(o.Timeout)},
-		{"retry delay", int(min(o.Retry.MinDelay, o.Retry.MaxDelay))},
-		{"breaker pause", int(o.Breaker.Pause)},
+		{"keep recent", int64(o.KeepRecent)},
+		{"min source", int64(o.MinSource)},
+		{"max summary", int64(o.MaxSummary)},
+		{"max calls", int64(o.MaxCalls)},
+		{"max bytes", int64(o.MaxBytes)},
+		{"retry attempts", int64(o.Retry.Attempts)},
+		{"breaker failures", int64(o.Breaker.Failures)},
+		{"timeout", int64(o.Timeout)},
+		{"retry delay", int64(min(o.Retry.MinDelay, o.Retry.MaxDelay))},
+		{"breaker pause", int64(o.Breaker.Pause)},
 	} {
 		if n.value < 0 {
 			bad("%s is negative", n.name)
