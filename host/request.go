@@ -25,8 +25,9 @@ type Request struct {
 	Temperature *float64 // nil: the provider's default
 	Purpose     string   // "": the turn itself
 	// Caller is the hook that an engine asks in, whatever purpose it names:
-	// "context-engine.assemble", "context-engine.after-turn" and so on. It is the Purpose
-	// where the engine names none. "": the turn, or the built-in compaction.
+	// "context-engine.assemble", "context-engine.after-turn" and so on; for the built-in
+	// compaction "context-engine.compaction". It is the Purpose where none is named.
+	// "": the turn itself.
 	Caller string
 }
 
