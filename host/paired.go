@@ -54,8 +54,7 @@ func (p *paired) extend(list []message.Message) []message.Message {
 
 // isResult reports whether m may belong to a call in front of it.
 func isResult(m message.Message) bool {
-	return m.Role == message.RoleToolResult ||
-		slices.ContainsFunc(m.Content, func(b message.Block) bool { return b.Type == message.BlockToolResult })
+	return m.Role == message.RoleToolResult || holdsResults(m)
 }
 
 // ready makes a list that a provider takes.
@@ -67,8 +66,28 @@ func ready(list []message.Message) []message.Message {
 // mend makes a list that a provider takes, and tells whether calls and results did not
 // match.
 func mend(list []message.Message) ([]message.Message, bool) {
-	out, repair := message.RepairPairs(filled(message.ForModel(list)), nil)
+	out, repair := message.RepairPairs(filled(split(message.ForModel(list))), nil)
 	return out, repair != (message.Repair{})
+}
+
+// split makes messages of results inside messages of somebody else, as logs do when they
+// are appended: an engine may have kept them in the form of its provider. It returns ms
+// itself when there are none.
+func split(ms []message.Message) []message.Message {
+	i := slices.IndexFunc(ms, holdsResults)
+	if i < 0 {
+		return ms
+	}
+	out := slices.Clone(ms[:i])
+	for _, m := range ms[i:] {
+		out = append(out, message.SplitResults(m)...)
+	}
+	return out
+}
+
+func holdsResults(m message.Message) bool {
+	return m.Role != message.RoleToolResult &&
+		slices.ContainsFunc(m.Content, func(b message.Block) bool { return b.Type == message.BlockToolResult })
 }
 
 // noOutput stands in a result that has nothing in it.

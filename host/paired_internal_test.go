@@ -15,7 +15,7 @@ import (
 
 func drawMessage(t *rapid.T, label string) message.Message {
 	id := rapid.SampledFrom([]string{"c1", "c2", "c3"})
-	switch rapid.IntRange(0, 8).Draw(t, label) {
+	switch rapid.IntRange(0, 9).Draw(t, label) {
 	case 0:
 		return message.Assistant(message.ToolCall(id.Draw(t, "id"), "read", nil))
 	case 1, 2:
@@ -31,6 +31,10 @@ func drawMessage(t *rapid.T, label string) message.Message {
 	case 7: // what stands for a result that may come yet
 		closed, _ := message.RepairPairs([]message.Message{message.Assistant(message.ToolCall(id.Draw(t, "id"), "read", nil))}, nil)
 		return closed[1]
+	case 8: // a provider's own form
+		m := message.User("and more")
+		m.Content = append(m.Content, message.Block{Type: message.BlockToolResult, ID: id.Draw(t, "id"), Text: "data"})
+		return m
 	}
 	return message.User("hello")
 }
@@ -60,6 +64,9 @@ func TestPairedIsTheWholeCheck(t *testing.T) {
 			_, repair := message.RepairPairs(got, nil)
 			if repair != (message.Repair{}) {
 				t.Fatalf("not a fixed point: %+v", repair)
+			}
+			if slices.ContainsFunc(got, holdsResults) {
+				t.Fatal("a result is left in another message")
 			}
 		}
 	})

@@ -126,25 +126,28 @@ func saysNothing(m message.Message) bool {
 	return true
 }
 
-// checkPairs reports the first call or result that stands alone.
+// checkPairs reports the first call or result that stands alone. Calls of one message may
+// share an id, as some models make them.
 func checkPairs(ms []message.Message) error {
-	open := map[string]bool{}
+	open, waiting := map[string]int{}, 0
 	for i, m := range ms {
 		if m.Role == message.RoleToolResult {
-			if !open[m.ToolCallID] {
+			if open[m.ToolCallID] == 0 {
 				return fmt.Errorf("message %d is a result of no call (%q)", i, m.ToolCallID)
 			}
-			delete(open, m.ToolCallID)
+			open[m.ToolCallID]--
+			waiting--
 			continue
 		}
-		if len(open) > 0 {
+		if waiting > 0 {
 			return fmt.Errorf("message %d stands between a call and its result", i)
 		}
 		for call := range m.ToolCalls() {
-			open[call.ID] = true
+			open[call.ID]++
+			waiting++
 		}
 	}
-	if len(open) > 0 {
+	if waiting > 0 {
 		return errors.New("the last calls have no results")
 	}
 	return nil
