@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-contextengine/contextengine/message"
 )
@@ -16,7 +17,17 @@ var ErrNothingToContinue = errors.New("there is nothing to continue")
 type leftover struct {
 	First     string `json:"first"`               // key of the first message
 	Delivered int    `json:"delivered,omitempty"` // how many were, in a tool loop
+	Last      string `json:"last,omitempty"`      // key of the last of those
 	To        string `json:"to,omitempty"`        // the engine that got those
+}
+
+// deliveredOf is how many of own were delivered. whole says that own begins where the turn did.
+func (l *leftover) deliveredOf(own []message.Message, whole bool) int {
+	last := slices.IndexFunc(own, func(m message.Message) bool { return l.Last != "" && m.Key == l.Last })
+	if last < 0 && whole && l.Delivered <= len(own) {
+		return l.Delivered
+	}
+	return last + 1
 }
 
 // leaveOver remembers that the turn is to be continued, or that it is finished.
@@ -24,6 +35,9 @@ func (t *Turn) leaveOver(unfinished bool) {
 	var left *leftover
 	if unfinished && len(t.own.messages) > 0 {
 		left = &leftover{First: t.own.messages[0].Key, Delivered: t.delivered, To: t.deliveredTo}
+		if t.delivered > 0 {
+			left.Last = t.own.messages[t.delivered-1].Key
+		}
 	}
 	t.session.update(func(r *record) { r.Left = left })
 }
@@ -46,9 +60,15 @@ func (t *Turn) resume(ctx context.Context, view []message.Message) error {
 	if err != nil {
 		return err
 	}
+	whole := len(own.messages) > 0
+	if left != nil && !whole { // a successor may have the end of the turn only
+		if own, err = rowsFrom(ctx, t.log, unanswered(view)); err != nil {
+			return err
+		}
+	}
 	t.own = own
-	if left != nil && left.To == t.engine.Info().ID && len(own.messages) >= left.Delivered {
-		t.delivered, t.deliveredTo = left.Delivered, left.To
+	if left != nil && left.To == t.engine.Info().ID {
+		t.delivered, t.deliveredTo = left.deliveredOf(own.messages, whole), left.To
 	}
 	t.base = t.own.without(view)
 	t.running, t.again = true, true
