@@ -22,11 +22,12 @@ fmt-check: ## fail when a file is not formatted
 	@files=$$($(TOOL) gofumpt -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo "not formatted, run make fmt:"; echo "$$files"; exit 1; fi
 
-vet: ## go vet for this system, darwin and windows, and for the nightly tests
+vet: ## go vet for this system, darwin, windows and the nightly tests; a 32-bit build
 	$(call each,. $(NESTED),$(GO) vet ./...)
 	$(call each,. $(NESTED),$(GO) vet -tags nightly ./...)
 	$(call each,. $(NESTED),GOOS=darwin $(GO) vet ./...)
 	$(call each,. $(NESTED),GOOS=windows $(GO) vet ./...)
+	$(call each,. $(NESTED),GOARCH=386 $(GO) build ./...)
 
 lint: ## the pinned staticcheck
 	$(call each,. $(NESTED),$(TOOL) staticcheck ./...)
