@@ -102,8 +102,8 @@ func OverflowSignsOf(text string) OverflowSigns {
 
 // ReplyOverflowed reports whether an assistant message tells that its request did not
 // fit the window of that many tokens; 0: unknown. Besides failed replies that say so
-// there are two silent forms: a reply whose prompt was larger than the window, and one
-// that was cut before its first token with the window full.
+// there are two silent forms: a reply without calls whose prompt was larger than the
+// window, and one that was cut before its first token with the window full.
 func ReplyOverflowed(m message.Message, window int) bool {
 	if m.StopReason == message.StopError {
 		return m.ErrorMessage != "" && isReplyOverflow(m.ErrorMessage)
@@ -113,10 +113,19 @@ func ReplyOverflowed(m message.Message, window int) bool {
 		return false
 	}
 	switch m.StopReason {
+	case "": // unknown
+		return prompt > window && !hasCalls(m)
 	case message.StopEnd:
 		return prompt > window
 	case message.StopLength:
 		return m.Usage.Output == 0 && float64(prompt) >= fullWindow*float64(window)
+	}
+	return false
+}
+
+func hasCalls(m message.Message) bool {
+	for range m.ToolCalls() {
+		return true
 	}
 	return false
 }

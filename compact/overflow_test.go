@@ -77,6 +77,8 @@ func TestReplyOverflowedSilently(t *testing.T) {
 		want bool
 	}{
 		{name: "larger than the window", m: message.Message{StopReason: message.StopEnd, Usage: usage(101, 5)}, want: true},
+		{name: "larger, and nobody knows why it ended", m: message.Message{Role: message.RoleAssistant, Usage: usage(101, 5)}, want: true},
+		{name: "larger, but with a call", m: message.Message{Role: message.RoleAssistant, Content: []message.Block{message.ToolCall("c1", "read", nil)}, Usage: usage(101, 5)}},
 		{name: "exactly the window", m: message.Message{StopReason: message.StopEnd, Usage: usage(100, 5)}},
 		{name: "no room for an answer", m: message.Message{StopReason: message.StopLength, Usage: usage(99, 0)}, want: true},
 		{name: "cut after some output", m: message.Message{StopReason: message.StopLength, Usage: usage(99, 1)}},
