@@ -273,6 +273,9 @@ func bound(i int, cost float64) float64 {
 	if i >= seconds+(firstHan-firstLead)*blocks && i < seconds+(afterHangul-firstLead)*blocks {
 		return 0 // rare or not is all that matters there
 	}
+	if i == runs+'\t' { // most indents are shallow, so that the fit would make up for them here
+		return max(0, min(0.375, cost))
+	}
 	high := highest
 	if i >= seconds && i < runs || i%classes >= 16 && i%classes < inside {
 		high = topmost

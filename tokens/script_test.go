@@ -342,3 +342,17 @@ func TestC13_ScriptAwareTail(t *testing.T) {
 		last = max(last, e.Text(string(chars[:i])))
 	}
 }
+
+// TestScriptAwareDeepIndents: an indent is about a token, however deep it is.
+func TestScriptAwareDeepIndents(t *testing.T) {
+	t.Parallel()
+	exact, estimate := bpe.O200kBase(), tokens.ScriptAware()
+	for _, indent := range []string{"\t", " "} {
+		for depth := 3; depth <= 9; depth++ {
+			in := "\n" + strings.Repeat(indent, depth)
+			s := strings.Repeat(in+"if x := load(name); x != nil {"+in+indent+"return x"+in+"}", 50)
+			ratio := float64(estimate.Text(s)) / float64(exact.Count(s))
+			require.True(t, ratio >= 0.9 && ratio <= 1.4, "%d of %q: %.2f", depth, indent, ratio)
+		}
+	}
+}

@@ -79,7 +79,7 @@ var pairCosts = [classCount * classCount]uint8{
 // runCosts is what the third and each later character of a run costs; 0 is for
 // characters whose repetition is no run.
 var runCosts = [utf8.RuneSelf]uint8{
-	18, 36, 36, 36, 36, 36, 36, 36, 36, 110, 3, 36, 36, 18, 36, 36, // 0x00
+	18, 36, 36, 36, 36, 36, 36, 36, 36, 24, 3, 36, 36, 18, 36, 36, // 0x00
 	36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, // 0x10
 	1, 2, 9, 1, 9, 1, 18, 9, 9, 9, 1, 1, 9, 15, 44, 19, // 0x20
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 5, 1, 5, 4, // 0x30
