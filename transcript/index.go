@@ -47,7 +47,19 @@ type part struct {
 // openIndex reads a whole session file. name is the file's name without folder and extension.
 func openIndex(ctx context.Context, src io.ReaderAt, size int64, name string) (*indexer, error) {
 	x := &indexer{t: newTree(currentVersion)}
-	if err := x.run(ctx, src, size, x.first(name)); err != nil {
+	err := x.run(ctx, src, size, x.first(name))
+	if errors.Is(err, errHeadless) { // the broken lines before were rows too
+		at := x.lines
+		x = &indexer{t: newTree(currentVersion), header: x.header, headless: true}
+		err = x.run(ctx, src, size, func(l fileLine) error {
+			if l.no == at {
+				x.t.problem(at, "the session header is missing")
+			}
+			x.row(l)
+			return nil
+		})
+	}
+	if err != nil {
 		return nil, err
 	}
 	if x.header.ID == "" {
@@ -58,6 +70,9 @@ func openIndex(ctx context.Context, src io.ReaderAt, size int64, name string) (*
 	}
 	return x, nil
 }
+
+// errHeadless: rows begin after broken lines, without a header.
+var errHeadless = errors.New("the session header is missing")
 
 // follow reads what was appended since.
 func (x *indexer) follow(src io.ReaderAt, size int64) error {
@@ -82,6 +97,9 @@ func (x *indexer) readHeader(l fileLine, name string) error {
 		return notSession(fmt.Sprintf("line %d: %v", l.no, err))
 	case h.ID == "":
 		x.t.problem(l.no, "not a session row: %w", why) // the header may still come
+	case why != nil && l.no > 1:
+		x.header = h
+		return errHeadless
 	case why != nil:
 		x.t.problem(l.no, "the session header is missing")
 		x.header, x.headless = h, true

@@ -53,12 +53,8 @@ func (r *rowReader) entry(i int32) (Entry, error) {
 func (s *snapshot) finish(e *Entry, i int32) {
 	row := &s.rows[i]
 	e.ID = row.id
-	parent, circle := s.loops[i]
-	if !circle {
-		parent = row.parent
-	}
 	e.ParentID = ""
-	if p := s.readable(parent); p != none {
+	if p := s.above(i); p != none {
 		e.ParentID = s.rows[p].id
 	}
 	s.resolveKept(e, i)
@@ -101,10 +97,32 @@ func (s *snapshot) keptRow(i int32) int32 {
 	return none
 }
 
+// named is the row that row i names as its parent, also where that closes a circle.
+func (s *snapshot) named(i int32) int32 {
+	if parent, circle := s.loops[i]; circle {
+		return parent
+	}
+	return s.rows[i].parent
+}
+
+// above returns the nearest row above row i that Entries yields, none where that is i itself.
+func (s *snapshot) above(i int32) int32 {
+	if p := s.readable(s.named(i)); p != i {
+		return p
+	}
+	return none
+}
+
 // readable returns the nearest row at or above i that Entries yields.
 func (s *snapshot) readable(i int32) int32 {
+	closed := 0
 	for i != none && s.rows[i].bad {
-		i = s.rows[i].parent
+		if _, circle := s.loops[i]; circle {
+			if closed++; closed > len(s.loops) { // nothing in the circle can be read
+				return none
+			}
+		}
+		i = s.named(i)
 	}
 	return i
 }

@@ -247,7 +247,7 @@ func withID(line []byte, id string) []byte {
 
 // reparent hangs a row whose parent is left out under what is above that.
 func (r *repairer) reparent(text []byte, i int32) []byte {
-	parent := r.snap.rows[i].parent
+	parent := r.snap.named(i)
 	if parent == none {
 		return text
 	}
@@ -256,7 +256,7 @@ func (r *repairer) reparent(text []byte, i int32) []byte {
 		return text
 	}
 	if !moved {
-		if p := r.snap.readable(parent); p != none {
+		if p := r.snap.above(i); p != none {
 			id = r.snap.rows[p].id
 		}
 	}

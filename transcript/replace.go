@@ -266,7 +266,7 @@ func migratedRow(snap *snapshot, i int32, line []byte) ([]byte, error) {
 		}
 	}
 	w.str("id", r.id)
-	if p := snap.readable(r.parent); p != none {
+	if p := snap.above(i); p != none {
 		w.str("parentId", snap.rows[p].id)
 	} else {
 		w.raw("parentId", []byte("null"))
