@@ -54,16 +54,25 @@ type HistoryPrune struct {
 	Pruned *PrunedHistory
 }
 
+// HistoryPruneParams are the input of PlanHistoryPrune.
+type HistoryPruneParams struct {
+	// History is to be summarised, TurnPrefix with it. Both are only read.
+	History, TurnPrefix []message.Message
+	// TokensBefore is the size of the whole context, Window the model's, in tokens.
+	TokensBefore, Window int
+	// Share of the window that the history may take, from 0 to 1.
+	Share     float64
+	Estimator tokens.Estimator
+}
+
 // PlanHistoryPrune decides, as OpenClaw 2026.7.1 does, whether new content is so large
-// that the history to summarise must give way. before is the size of the whole context.
-func PlanHistoryPrune(
-	history, prefix []message.Message, before, window int, share float64, e tokens.Estimator,
-) HistoryPrune {
-	h := HistoryPrune{Source: planningTotal(e, history) + planningTotal(e, prefix)}
-	h.New = max(0, before-h.Source)
-	h.Limit = int(float64(window) * share * safetyMargin)
+// that the history to summarise must give way.
+func PlanHistoryPrune(p HistoryPruneParams) HistoryPrune {
+	h := HistoryPrune{Source: planningTotal(p.Estimator, p.History) + planningTotal(p.Estimator, p.TurnPrefix)}
+	h.New = max(0, p.TokensBefore-h.Source)
+	h.Limit = int(float64(p.Window) * p.Share * safetyMargin)
 	if h.New > h.Limit {
-		pruned := PruneHistoryShare(history, window, share, defaultParts, e)
+		pruned := PruneHistoryShare(p.History, p.Window, p.Share, defaultParts, p.Estimator)
 		h.Pruned = &pruned
 	}
 	return h

@@ -91,8 +91,10 @@ func TestPlanningNumbers(t *testing.T) {
 	require.Len(t, compact.PruneHistoryShare([]message.Message{of(10_000)}, 2_000, 0.5, 2, e).Messages, 1)
 
 	eight := append(append([]message.Message(nil), four...), four...)
-	require.Nil(t, compact.PlanHistoryPrune(eight, nil, 14_000, 10_000, 0.5, e).Pruned)
-	p := compact.PlanHistoryPrune(eight, nil, 16_001, 10_000, 0.5, e)
+	in := compact.HistoryPruneParams{History: eight, TokensBefore: 14_000, Window: 10_000, Share: 0.5, Estimator: e}
+	require.Nil(t, compact.PlanHistoryPrune(in).Pruned)
+	in.TokensBefore = 16_001
+	p := compact.PlanHistoryPrune(in)
 	require.Equal(t, [3]int{8_000, 8_001, 6_000}, [3]int{p.Source, p.New, p.Limit})
 	require.Equal(t, 5_000, p.Pruned.Budget)
 	require.LessOrEqual(t, p.Pruned.Kept, 5_000)

@@ -47,11 +47,15 @@ const (
 
 // scriptTokens adds up what each character costs after the one before it. That is
 // enough to tell where tokens begin: at a blank but not after it, where the case
-// changes, and between letters that rarely meet in words. Three things need more than
-// that: a run of blanks or signs is about one token, however long; every third digit of
-// a number begins one; and the second byte of a character, for some the third too,
-// tells a rare script from the one that most text with this leading byte is in, and
-// whether the vocabulary has the character a frequent character from a rare one.
+// changes, and between letters that rarely meet in words. Four things need more than
+// that:
+//
+//   - A run of blanks or signs is about one token, however long.
+//   - Every third digit of a number begins one.
+//   - A run of small letters that is longer than words are has more of them than a word.
+//   - The second byte of a character, for some the third too, tells a rare script from the
+//     one that most text with this leading byte is in, and a bit for each character whether
+//     the vocabulary has it.
 func scriptTokens(s string) int {
 	if s == "" {
 		return 0

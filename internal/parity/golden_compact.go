@@ -164,10 +164,11 @@ func goldenPlanHistoryPrune(in json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := compact.PlanHistoryPrune(
-		p.MessagesToSummarize, p.TurnPrefixMessages, int(math.Floor(p.TokensBefore)),
-		int(p.ContextWindowTokens), number(p.MaxHistoryShare, 0.5), tokens.Compat(),
-	)
+	h := compact.PlanHistoryPrune(compact.HistoryPruneParams{
+		History: p.MessagesToSummarize, TurnPrefix: p.TurnPrefixMessages,
+		TokensBefore: int(math.Floor(p.TokensBefore)), Window: int(p.ContextWindowTokens),
+		Share: number(p.MaxHistoryShare, 0.5), Estimator: tokens.Compat(),
+	})
 	out := map[string]any{
 		"summarizableTokens": h.Source, "newContentTokens": h.New, "maxHistoryTokens": h.Limit,
 	}
